@@ -1,0 +1,1 @@
+"""The engine of the tripy-module template: answers -> plan -> apply -> test -> report."""

@@ -1,0 +1,18 @@
+"""What every part of the engine raises for the user to read."""
+
+
+class UserError(Exception):
+    """One clear line: what is wrong, with what, and what to do."""
+
+
+class AnswerError(UserError):
+    """An answer that cannot be used.
+
+    Args:
+        answer: The name of the question.
+        problem: What is wrong with the answer and what to write instead.
+    """
+
+    def __init__(self, answer: str, problem: str) -> None:
+        super().__init__(f"{answer}: {problem}")
+        self.answer = answer

@@ -1,0 +1,3 @@
+{% set root = "templates/" if _copier_conf is defined else "" %}
+{% set skeleton = root ~ "test.jinja" %}
+{% extends root ~ "recipes/" ~ cookiecutter.recipe ~ ".jinja" %}
