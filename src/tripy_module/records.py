@@ -1,0 +1,75 @@
+"""The answers file of a module: what copier would have written, so that copier can update what cookiecutter made."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tripy_module.answers import Answers
+from tripy_module.errors import UserError
+from tripy_module.project import RECORDS
+
+_HEADER = "# What this module was generated from. Updates rest on it: leave it as it is.\n"
+_DIRTY = "-dirty"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a template came from.
+
+    Attributes:
+        address: What copier can fetch it from again.
+        commit: `git describe --tags --always` of it, or "" where it has no git data.
+        problem: Why updates will not work, or not quite; "" where they will.
+    """
+
+    address: str
+    commit: str
+    problem: str
+
+
+def origin(root: Path, address: str) -> Origin:
+    """Describe the template.
+
+    Args:
+        root: The template's folder.
+        address: The address that it was asked for by, absolute where it is a path.
+    """
+    if not (root / ".git").exists():
+        return Origin(address, "", "the template came without git data")
+    command = ["git", "-C", str(root), "describe", "--tags", "--always", f"--dirty={_DIRTY}"]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False)
+    except OSError as error:
+        return Origin(address, "", f"git could not be run: {error.strerror}")
+    if result.returncode:
+        reason = result.stderr.strip().splitlines()
+        return Origin(address, "", f"git could not describe the template: {reason[0] if reason else 'no reason given'}")
+    commit = result.stdout.strip()
+    problem = "the template has changes that are not committed" if commit.endswith(_DIRTY) else ""
+    return Origin(address, commit.removesuffix(_DIRTY), problem)
+
+
+def render(answers: Answers, origin: Origin) -> bytes:
+    """The answers file, byte for byte as copier renders it."""
+    import yaml
+
+    recorded = dataclasses.asdict(answers) | {"_commit": origin.commit, "_src_path": origin.address}
+    text = yaml.safe_dump(recorded, indent=4, allow_unicode=True, default_flow_style=False)
+    return (_HEADER + text).encode("utf-8")
+
+
+def packages(root: Path) -> dict[str, str]:
+    """The modules that a project has records of, each with its package."""
+    import yaml
+
+    found = {}
+    for path in sorted((root / RECORDS).glob("*.yml")):
+        try:
+            record = yaml.safe_load(path.read_text(encoding="utf-8"))
+            found[str(record["module_name"])] = str(record["package"])
+        except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError) as error:
+            raise UserError(f"{path} is no answers file of this template; mend it or remove it") from error
+    return found

@@ -1,0 +1,190 @@
+"""What the tests of the template run on: a git clone of it, a tripy checkout, and cookiecutter in a process of its own."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GIT_IDENTITY = {
+    "GIT_AUTHOR_NAME": "A Tester",
+    "GIT_AUTHOR_EMAIL": "tester@example.com",
+    "GIT_COMMITTER_NAME": "A Tester",
+    "GIT_COMMITTER_EMAIL": "tester@example.com",
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+# As upstream's, it needs CUDA as soon as it is imported.
+UPSTREAM_CONFTEST = '''\
+import cupy
+import torch
+import triton
+
+assert torch.cuda.is_available()
+'''
+UPSTREAM_PYPROJECT = '''\
+[project]
+name = "nvtripy"
+dynamic = ["version"]
+
+[tool.black]
+line-length = 120
+
+[tool.pytest.ini_options]
+addopts = "--strict-markers"
+markers = ["l1: slow tests", "l1_release_package: tests of the package"]
+'''
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git and return what it prints."""
+    result = subprocess.run(
+        ["git", "-C", str(folder), *arguments],
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+        env=os.environ | GIT_IDENTITY,
+    )
+    return result.stdout
+
+
+def commit_all(folder: Path, message: str) -> None:
+    """Make a repository of a folder, or a commit of its changes."""
+    if not (folder / ".git").exists():
+        git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", "--all", "--force")
+    git(folder, "commit", "--quiet", "--message", message)
+
+
+def status(folder: Path) -> list[str]:
+    """Return git's short status, with every untracked file, ignored ones too."""
+    return git(folder, "status", "--porcelain", "--untracked-files=all", "--ignored").splitlines()
+
+
+def installed_nvtripy() -> Path:
+    """Return the folder of the wheel in the running environment."""
+    spec = importlib.util.find_spec("nvtripy")
+    assert spec is not None, "the tests need the nvtripy wheel; `uv run pytest` installs it"
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+@pytest.fixture(scope="session")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a git repository that holds the template as it is in the working tree, tagged v1.0.0."""
+    folder = tmp_path_factory.mktemp("template") / "tripy-module"
+    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).exists():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target)
+    commit_all(folder, "The template")
+    git(folder, "tag", "v1.0.0")
+    return folder
+
+
+@pytest.fixture
+def template_clone(template: Path, tmp_path: Path) -> Path:
+    """Return a clone of the template that a test may change."""
+    clone = tmp_path / "clone" / "tripy-module"
+    git(template, "clone", "--quiet", str(template), str(clone))
+    return clone
+
+
+@pytest.fixture(scope="session")
+def pristine_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a tripy checkout made of the installed wheel, with the conftest that needs CUDA."""
+    folder = tmp_path_factory.mktemp("checkout") / "tripy"
+    ignore = shutil.ignore_patterns("__pycache__", "*.pyi")
+    shutil.copytree(installed_nvtripy(), folder / "nvtripy", ignore=ignore)
+    (folder / "tests" / "frontend" / "module").mkdir(parents=True)
+    (folder / "tests" / "conftest.py").write_text(UPSTREAM_CONFTEST, encoding="utf-8")
+    (folder / "tests" / "frontend" / "module" / "test_module.py").write_text("import nvtripy as tp\n", encoding="utf-8")
+    (folder / "pyproject.toml").write_text(UPSTREAM_PYPROJECT, encoding="utf-8")
+    commit_all(folder, "A checkout")
+    return folder
+
+
+@pytest.fixture
+def checkout(pristine_checkout: Path, tmp_path: Path) -> Path:
+    """Return a tripy checkout that a test may change."""
+    folder = tmp_path / "TensorRT-Incubator" / "tripy"
+    shutil.copytree(pristine_checkout, folder)
+    return folder
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a process has left."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        """All that it printed."""
+        return self.stdout + self.stderr
+
+
+@dataclass(frozen=True)
+class Cookiecutter:
+    """Cookiecutter in a process of its own, with its own configuration and folder of clones."""
+
+    template: str
+    home: Path
+    python: str = sys.executable
+    python_options: tuple[str, ...] = ()
+
+    def environment(self, **changes: str) -> dict[str, str]:
+        """Return the process's environment: a change to "" takes a variable away."""
+        dropped = {"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS", "PYTHONWARNINGS"}
+        environment = {name: value for name, value in os.environ.items() if name not in dropped}
+        environment |= {"COOKIECUTTER_CONFIG": str(self.home / "config.yaml"), **GIT_IDENTITY, **changes}
+        return {name: value for name, value in environment.items() if value}
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line."""
+        return [self.python, *self.python_options, "-m", "cookiecutter", self.template, *arguments]
+
+    def __call__(self, *arguments: str, cwd: Path, environment: Mapping[str, str] = {}) -> Run:
+        """Answer with `name=value` arguments and defaults, in the folder `cwd`."""
+        options = [] if "--replay" in arguments else ["--no-input"]
+        result = subprocess.run(
+            self.command(*options, *arguments),
+            cwd=cwd,
+            env=self.environment(**environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=300,
+            check=False,
+        )
+        return Run(result.returncode, result.stdout, result.stderr)
+
+
+@pytest.fixture
+def make_cookiecutter(tmp_path: Path) -> Callable[..., Cookiecutter]:
+    """Return a function that sets cookiecutter up for a template."""
+    home = tmp_path / "cookiecutter-home"
+    home.mkdir()
+    config = f"cookiecutters_dir: {home / 'clones'}\nreplay_dir: {home / 'replay'}\n"
+    (home / "config.yaml").write_text(config, encoding="utf-8")
+
+    def make(template: Path | str, **settings: object) -> Cookiecutter:
+        return Cookiecutter(str(template), home, **settings)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def cookiecutter(template: Path, make_cookiecutter: Callable[..., Cookiecutter]) -> Cookiecutter:
+    """Return cookiecutter, set up for the template."""
+    return make_cookiecutter(template)
