@@ -1,0 +1,86 @@
+"""What the compiler does with a program before it runs: nearly all mistakes show here, with their location."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tripy_cpu.dtypes import NUMPY_DTYPES, Array
+from tripy_cpu.interpreter import execute, run
+from tripy_cpu.program import Input, Instruction, Program, Ref
+
+#: Operands that decide the shape of a result.
+_SHAPE_OPERANDS = frozenset({"shape", "start", "size", "stride", "output_shape"})
+
+#: An evaluation is about to run anyway, so it is only rehearsed up to this many elements.
+_REHEARSAL_ELEMENTS = 1 << 20
+
+
+def prepare(program: Program) -> Program:
+    """Return what to run instead of `program`: its results, if they do not depend on inputs.
+
+    Otherwise the program is rehearsed with made-up inputs of the expected shapes and returned as it is.
+
+    Raises:
+        MTRTException: An operation was refused; it carries the operation's location.
+    """
+    if not program.inputs:
+        return _folded(program)
+    _rehearse(program)
+    return program
+
+
+def _folded(program: Program) -> Program:
+    constants = tuple(
+        Instruction("constant", {"value": np.array(value, order="C")}, (index,), (None,), "")
+        for index, value in enumerate(run(program, []))
+    )
+    return Program((), constants, tuple(range(len(constants))))
+
+
+def _made_up(item: Input) -> Array | None:
+    """Return an input of the expected shape and value, or `None` if the shape is not known."""
+    dtype = NUMPY_DTYPES[item.type.dtype]
+    if item.values is not None:
+        return np.asarray(item.values.opt[0], dtype)
+    if item.shape is not None:
+        return np.zeros(item.shape.opt, dtype)
+    return np.zeros(item.type.shape, dtype) if item.type.is_static else None
+
+
+def _rehearse(program: Program) -> None:
+    inputs = [_made_up(item) for item in program.inputs]
+    if any(value is None for value in inputs):
+        return
+    values = {index: value for index, value in enumerate(inputs) if value is not None}
+    invented = {index for index, item in enumerate(program.inputs) if item.values is None}
+    has_profile = any(item.shape or item.values for item in program.inputs)
+    budget = _REHEARSAL_ELEMENTS
+    with np.errstate(all="ignore"):
+        for instruction in program.instructions:
+            budget -= sum(values[index].size for index in _operands(instruction))
+            if budget < 0 and not has_profile:
+                return
+            if _depends_on(instruction, invented):
+                return
+            results = execute(instruction, values)
+            values.update(zip(instruction.results, results, strict=True))
+            if instruction.op != "shape" and not invented.isdisjoint(_operands(instruction)):
+                invented.update(instruction.results)
+
+
+def _operands(instruction: Instruction) -> Iterator[int]:
+    for argument in instruction.arguments.values():
+        for item in argument if isinstance(argument, tuple) else (argument,):
+            if isinstance(item, Ref):
+                yield item.index
+
+
+def _depends_on(instruction: Instruction, invented: set[int]) -> bool:
+    """Return whether made-up data would decide the shape of the result, which says nothing about the real one."""
+    return any(
+        isinstance(argument, Ref) and argument.index in invented
+        for name, argument in instruction.arguments.items()
+        if name in _SHAPE_OPERANDS
+    )
