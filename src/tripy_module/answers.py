@@ -117,7 +117,9 @@ def check_module_name(name: str) -> None:
     if name in _USED_MODULE_NAMES:
         raise AnswerError("module_name", f"{name!r} is a name that the emitted file imports; choose another")
     if name in _DEVICE_NAMES:
-        raise AnswerError("module_name", f"{name!r} is a device on Windows, where no file can have this name; choose another")
+        raise AnswerError(
+            "module_name", f"{name!r} is a device on Windows, where no file can have this name; choose another"
+        )
     if name.startswith("test_"):
         raise AnswerError("module_name", f"{name!r} would be collected as a test file; leave out `test_`")
 
@@ -139,7 +141,9 @@ def check_summary(text: str) -> None:
     if _TEMPLATE.search(text):
         raise AnswerError("summary", "looks like a template; write it without {{ or {%")
     if _BANNED_IMPORT.search(text):
-        raise AnswerError("summary", "nvtripy's sources may not hold this import statement, not even in words; rephrase it")
+        raise AnswerError(
+            "summary", "nvtripy's sources may not hold this import statement, not even in words; rephrase it"
+        )
 
 
 def check_arguments(text: str, recipe: RecipeSignature) -> tuple[signature.Argument, ...]:
@@ -156,7 +160,9 @@ def check_arguments(text: str, recipe: RecipeSignature) -> tuple[signature.Argum
     for needed in own:
         found = given.get(needed.name)
         if found is None or found.annotation != needed.annotation:
-            raise AnswerError("arguments", f"this recipe needs `{needed.name}: {needed.annotation}`; add it to your own")
+            raise AnswerError(
+                "arguments", f"this recipe needs `{needed.name}: {needed.annotation}`; add it to your own"
+            )
     known = {argument.name for argument in own}
     for argument in arguments:
         if argument.name not in known and not argument.default and argument.annotation not in _SAMPLED_TYPES:
@@ -241,7 +247,9 @@ def _check_identifier(answer: str, name: str, example: str) -> None:
         raise AnswerError(answer, f"is empty; write for example {example}")
     if not name.isascii() or not name.isidentifier():
         shown = ascii(name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "...")
-        raise AnswerError(answer, f"{shown} is no Python name in ASCII; use letters, digits and underscores, as in {example}")
+        raise AnswerError(
+            answer, f"{shown} is no Python name in ASCII; use letters, digits and underscores, as in {example}"
+        )
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         raise AnswerError(answer, f"{name!r} is a keyword of Python; choose another, for example {name}_layer")
     if name.startswith("_"):

@@ -41,7 +41,9 @@ def test(modules: tuple[str, ...], folder: Path, python: str, backend: str, time
     """Run the emitted tests of all modules, or of those named, and exit with 1 unless they pass."""
     root = project.detect(folder.resolve())
     if root is None:
-        raise UserError(f"{folder.resolve()} is in no tripy checkout and no project with generated modules; go there first")
+        raise UserError(
+            f"{folder.resolve()} is in no tripy checkout and no project with generated modules; go there first"
+        )
     packages = records.packages(root)
     unknown = [module for module in modules if module not in packages]
     if unknown or not packages:

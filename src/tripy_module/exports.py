@@ -45,4 +45,6 @@ def check_untaken(nvtripy: Path, class_name: str, module_name: str = "") -> None
     if class_name in taken:
         raise AnswerError("class_name", f"nvtripy exports {class_name!r} already; choose another, as My{class_name}")
     if module_name in taken:
-        raise AnswerError("module_name", f"nvtripy exports {module_name!r} already; choose another, as {module_name}_layer")
+        raise AnswerError(
+            "module_name", f"nvtripy exports {module_name!r} already; choose another, as {module_name}_layer"
+        )

@@ -70,7 +70,9 @@ class Options:
         except ValueError:
             time_limit = 0.0
         if not 0 < time_limit < 1e6:
-            raise AnswerError("time_limit", f"{context['__time_limit']!r} is no number of seconds; write for example 600")
+            raise AnswerError(
+                "time_limit", f"{context['__time_limit']!r} is no number of seconds; write for example 600"
+            )
         return cls(
             project_dir=str(context["__project_folder"]),
             interpreter=str(context["__interpreter"]),
@@ -141,7 +143,11 @@ def _generate(answers: Answers, options: Options, template: Template, staging: P
             if options.run_tests and python is not None:
                 report.show_progress(report.testing_with(python))
                 outcome = testing.run(
-                    python, project.root, [project.root / paths.test], checkout=project.checkout, time_limit=options.time_limit
+                    python,
+                    project.root,
+                    [project.root / paths.test],
+                    checkout=project.checkout,
+                    time_limit=options.time_limit,
                 )
                 if outcome.failed or outcome.errors:
                     report.show_failures(outcome)
@@ -151,7 +157,13 @@ def _generate(answers: Answers, options: Options, template: Template, staging: P
         _leave_and_remove(staging)
     report.show_result(
         report.Result(
-            answers=answers, project=project, paths=paths, changes=changes, origin=origin, interpreter=python, outcome=outcome
+            answers=answers,
+            project=project,
+            paths=paths,
+            changes=changes,
+            origin=origin,
+            interpreter=python,
+            outcome=outcome,
         )
     )
 
@@ -178,7 +190,11 @@ def _find_interpreter(project: Project, options: Options) -> Interpreter | None:
 
 
 def _plan(
-    answers: Answers, project: Project, paths: Destination, rendered: Mapping[PurePosixPath, bytes], origin: records.Origin
+    answers: Answers,
+    project: Project,
+    paths: Destination,
+    rendered: Mapping[PurePosixPath, bytes],
+    origin: records.Origin,
 ) -> Plan:
     contents: dict[PurePosixPath, bytes | None] = dict(rendered)
     init = project.root / paths.init
@@ -193,7 +209,9 @@ def _plan(
     changes = plan(project.root, contents)
     for change in changes.changes:
         if change.before is not None and change.path != paths.init:
-            raise AnswerError("module_name", f"{change.path} is there already; choose another name, or move that file away")
+            raise AnswerError(
+                "module_name", f"{change.path} is there already; choose another name, or move that file away"
+            )
     _check_case(project.root, paths)
     return changes
 
@@ -204,7 +222,9 @@ def _check_case(root: Path, paths: Destination) -> None:
     taken = {entry.name.lower(): entry.name for entry in folder.iterdir()} if folder.is_dir() else {}
     for name in (paths.module.name, paths.module.stem):
         if name in taken:
-            raise AnswerError("module_name", f"{paths.module.parent / taken[name]} is there already; choose another name")
+            raise AnswerError(
+                "module_name", f"{paths.module.parent / taken[name]} is there already; choose another name"
+            )
 
 
 def _leave_and_remove(staging: Path) -> None:

@@ -41,7 +41,9 @@ def origin(root: Path, address: str) -> Origin:
         return Origin(address, "", "the template came without git data")
     command = ["git", "-C", str(root), "describe", "--tags", "--always", f"--dirty={_DIRTY}"]
     try:
-        result = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False)
+        result = subprocess.run(
+            command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False
+        )
     except OSError as error:
         return Origin(address, "", f"git could not be run: {error.strerror}")
     if result.returncode:

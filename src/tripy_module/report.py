@@ -136,10 +136,17 @@ def _next_rows(result: Result, module: str) -> list[tuple[str, str]]:
         )
         rows.append(("", f"run the tests again: {testing.shell_line(command, windows=os.name == 'nt')}"))
     if project.checkout:
-        rows.append(("", f"contribute it: git add {paths.module} {paths.test} {paths.init}, run pre-commit, open a pull request"))
+        rows.append(
+            (
+                "",
+                f"contribute it: git add {paths.module} {paths.test} {paths.init}, run pre-commit, open a pull request",
+            )
+        )
         rows.append(("", f"  ({paths.record} is for updates from this template: keep it out of the pull request)"))
     else:
-        rows.append(("", "contribute it: answer the same questions inside the tripy/ folder of a TensorRT-Incubator checkout"))
+        rows.append(
+            ("", "contribute it: answer the same questions inside the tripy/ folder of a TensorRT-Incubator checkout")
+        )
     return rows
 
 

@@ -1,33 +1,24 @@
-"""What the tests of the template run on: a git clone of it, a tripy checkout, and cookiecutter in a process of its own."""
+"""What the tests of the template run on: a git clone of it, a tripy checkout, and cookiecutter."""
 
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from harness import ROOT, Cookiecutter, commit_all, git, installed_nvtripy
 
-ROOT = Path(__file__).resolve().parents[2]
-GIT_IDENTITY = {
-    "GIT_AUTHOR_NAME": "A Tester",
-    "GIT_AUTHOR_EMAIL": "tester@example.com",
-    "GIT_COMMITTER_NAME": "A Tester",
-    "GIT_COMMITTER_EMAIL": "tester@example.com",
-    "GIT_CONFIG_NOSYSTEM": "1",
-}
 # As upstream's, it needs CUDA as soon as it is imported.
-UPSTREAM_CONFTEST = '''\
+UPSTREAM_CONFTEST = """\
 import cupy
 import torch
 import triton
 
 assert torch.cuda.is_available()
-'''
-UPSTREAM_PYPROJECT = '''\
+"""
+UPSTREAM_PYPROJECT = """\
 [project]
 name = "nvtripy"
 dynamic = ["version"]
@@ -38,40 +29,7 @@ line-length = 120
 [tool.pytest.ini_options]
 addopts = "--strict-markers"
 markers = ["l1: slow tests", "l1_release_package: tests of the package"]
-'''
-
-
-def git(folder: Path, *arguments: str) -> str:
-    """Run git and return what it prints."""
-    result = subprocess.run(
-        ["git", "-C", str(folder), *arguments],
-        capture_output=True,
-        check=True,
-        encoding="utf-8",
-        env=os.environ | GIT_IDENTITY,
-    )
-    return result.stdout
-
-
-def commit_all(folder: Path, message: str) -> None:
-    """Make a repository of a folder, or a commit of its changes."""
-    if not (folder / ".git").exists():
-        git(folder, "init", "--quiet", "--initial-branch=main")
-    git(folder, "add", "--all", "--force")
-    git(folder, "commit", "--quiet", "--message", message)
-
-
-def status(folder: Path) -> list[str]:
-    """Return git's short status, with every untracked file, ignored ones too."""
-    return git(folder, "status", "--porcelain", "--untracked-files=all", "--ignored").splitlines()
-
-
-def installed_nvtripy() -> Path:
-    """Return the folder of the wheel in the running environment."""
-    spec = importlib.util.find_spec("nvtripy")
-    assert spec is not None, "the tests need the nvtripy wheel; `uv run pytest` installs it"
-    assert spec.origin is not None
-    return Path(spec.origin).parent
+"""
 
 
 @pytest.fixture(scope="session")
@@ -119,57 +77,6 @@ def checkout(pristine_checkout: Path, tmp_path: Path) -> Path:
     return folder
 
 
-@dataclass(frozen=True)
-class Run:
-    """What a process has left."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-    @property
-    def output(self) -> str:
-        """All that it printed."""
-        return self.stdout + self.stderr
-
-
-@dataclass(frozen=True)
-class Cookiecutter:
-    """Cookiecutter in a process of its own, with its own configuration and folder of clones."""
-
-    template: str
-    home: Path
-    python: str = sys.executable
-    python_options: tuple[str, ...] = ()
-
-    def environment(self, **changes: str) -> dict[str, str]:
-        """Return the process's environment: a change to "" takes a variable away."""
-        dropped = {"VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS", "PYTHONWARNINGS"}
-        environment = {name: value for name, value in os.environ.items() if name not in dropped}
-        environment |= {"COOKIECUTTER_CONFIG": str(self.home / "config.yaml"), **GIT_IDENTITY, **changes}
-        return {name: value for name, value in environment.items() if value}
-
-    def command(self, *arguments: str) -> list[str]:
-        """Return the command line."""
-        return [self.python, *self.python_options, "-m", "cookiecutter", self.template, *arguments]
-
-    def __call__(self, *arguments: str, cwd: Path, environment: Mapping[str, str] = {}) -> Run:
-        """Answer with `name=value` arguments and defaults, in the folder `cwd`."""
-        options = [] if "--replay" in arguments else ["--no-input"]
-        result = subprocess.run(
-            self.command(*options, *arguments),
-            cwd=cwd,
-            env=self.environment(**environment),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=300,
-            check=False,
-        )
-        return Run(result.returncode, result.stdout, result.stderr)
-
-
 @pytest.fixture
 def make_cookiecutter(tmp_path: Path) -> Callable[..., Cookiecutter]:
     """Return a function that sets cookiecutter up for a template."""
@@ -188,3 +95,31 @@ def make_cookiecutter(tmp_path: Path) -> Callable[..., Cookiecutter]:
 def cookiecutter(template: Path, make_cookiecutter: Callable[..., Cookiecutter]) -> Cookiecutter:
     """Return cookiecutter, set up for the template."""
     return make_cookiecutter(template)
+
+
+@pytest.fixture(scope="session")
+def bare_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the Python of a virtual environment that has nothing in it."""
+    folder = tmp_path_factory.mktemp("bare") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+@pytest.fixture
+def unwritable() -> Iterator[Callable[[Path], None]]:
+    """Return a function that makes a folder unwritable, for root too, until the test ends."""
+    undo: list[Callable[[], object]] = []
+
+    def make(folder: Path) -> None:
+        if os.geteuid():
+            mode = folder.stat().st_mode
+            folder.chmod(0o555)
+            undo.append(lambda: folder.chmod(mode))
+            return
+        if subprocess.run(["chattr", "+i", str(folder)], capture_output=True, check=False).returncode:
+            pytest.skip("root writes anywhere, and this file system has no immutable files")
+        undo.append(lambda: subprocess.run(["chattr", "-i", str(folder)], check=True))
+
+    yield make
+    for action in undo:
+        action()
