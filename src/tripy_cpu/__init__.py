@@ -75,11 +75,12 @@ def install(force: bool = False) -> None:
     from tripy_cpu import standins
 
     modules = standins.build()
+    if "cupy" not in sys.modules and not _is_importable("cupy"):
+        modules |= standins.build_cupy()
     for module in modules.values():
         setattr(module, _MARK, True)
     _link(modules)
     sys.modules.update(modules)
-    standins.install_cupy()
 
 
 def _link(modules: Mapping[str, ModuleType]) -> None:

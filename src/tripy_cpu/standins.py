@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tripy_cpu import compiler, dialect, ir, runtime
+from tripy_cpu import compiler, cupy, dialect, ir, runtime
 
 #: The version of TensorRT whose behavior the kernels follow.
 TENSORRT_VERSION = "10.11.0.33+tripy.cpu"
@@ -82,5 +82,6 @@ def vars_of(module: ModuleType) -> dict[str, Any]:
     return {name: value for name, value in vars(module).items() if not name.startswith("_")}
 
 
-def install_cupy() -> None:
-    """Put a look-alike of the little that nvtripy's examples use of cupy in its place, where cupy is missing."""
+def build_cupy() -> dict[str, ModuleType]:
+    """Return the look-alike of cupy by name."""
+    return {"cupy": cupy.build()}

@@ -1,0 +1,96 @@
+"""The table of kernels, and how one is called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tripy_cpu.dtypes import HALVES, Array
+from tripy_cpu.errors import RefusedError
+
+Dims: TypeAlias = Sequence[int]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An operation.
+
+    Attributes:
+        name: The name of the operation.
+        function: Its definition.
+        signature: The operation's parameters.
+        wide: Whether float16 and bfloat16 are computed in float32 and rounded once, as TensorRT accumulates them.
+        results: How many results it has.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    signature: inspect.Signature
+    wide: bool
+    results: int
+
+    def run(self, arguments: Mapping[str, Any]) -> tuple[Array, ...]:
+        """Return the results for these operands and attributes.
+
+        Raises:
+            RefusedError: The operands do not fit each other.
+        """
+        half = _half_of(arguments) if self.wide else None
+        if half is not None:
+            arguments = {name: _widen(value) for name, value in arguments.items()}
+        outcome = self.function(**arguments)
+        results = [np.asarray(value) for value in (outcome if self.results > 1 else (outcome,))]
+        if half is not None:
+            results = [value.astype(half) if value.dtype == np.float32 else value for value in results]
+        return tuple(results)
+
+
+KERNELS: dict[str, Kernel] = {}
+
+
+def kernel(*, wide: bool = False, results: int = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the decorated function into the table under its own name (without a trailing underscore)."""
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        name = function.__name__.rstrip("_")
+        KERNELS[name] = Kernel(name, function, inspect.signature(function), wide, results)
+        return function
+
+    return enter
+
+
+def _half_of(arguments: Mapping[str, Any]) -> np.dtype[Any] | None:
+    for value in arguments.values():
+        if isinstance(value, np.ndarray) and value.dtype in HALVES:
+            return np.dtype(value.dtype)
+    return None
+
+
+def _widen(value: Any) -> Any:
+    return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype in HALVES else value
+
+
+def along(values: Array, axis: int, rank: int) -> Array:
+    """Return a list of values as an array of `rank` dimensions that varies along `axis` only."""
+    return values.reshape([-1 if dim == axis else 1 for dim in range(rank)])
+
+
+def broadcast_shape(*arrays: Array) -> tuple[int, ...]:
+    """Return the common shape of arrays of one rank, where a size of 1 fits any other.
+
+    Raises:
+        RefusedError: There is none.
+    """
+    shapes = [array.shape for array in arrays]
+    if shapes.count(shapes[0]) == len(shapes):
+        return shapes[0]
+    sizes = [{size for size in dims if size != 1} for dims in zip(*shapes, strict=False)]
+    if len({len(shape) for shape in shapes}) != 1 or any(len(size) > 1 for size in sizes):
+        raise RefusedError(
+            f"broadcast dimensions must be conformable, but the shapes are {' and '.join(str(s) for s in shapes)}"
+        )
+    return tuple(size.pop() if size else 1 for size in sizes)
