@@ -4,16 +4,21 @@ Everything that touches the disk goes through one object, so that a test can mak
 process just before it.
 """
 
+import errno
 import os
 import stat
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 Result = TypeVar("Result")
+
+# What network and shared file systems say that know no such thing, and folders that may be written but not listed.
+_CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EACCES, errno.EPERM)
 
 # O_BINARY exists on Windows only; O_NOFOLLOW not there.
 _BINARY = getattr(os, "O_BINARY", 0)
@@ -102,7 +107,8 @@ class Filesystem:
             os.fsync(file.fileno())
         if attributes.owner is not None:
             _give(path, attributes.owner)
-        if attributes.mode is not None:
+        # Only if needed: some mounted folders give every file the same mode and refuse any other call.
+        if attributes.mode is not None and attributes.mode != stat.S_IMODE(path.lstat().st_mode):
             path.chmod(attributes.mode)
         if attributes.modified_ns is not None:
             os.utime(path, ns=(attributes.modified_ns, attributes.modified_ns))
@@ -129,14 +135,18 @@ class Filesystem:
         return persistently(lambda: os.open(path, os.O_RDWR | os.O_CREAT | _BINARY | _NO_FOLLOW, 0o666))
 
     def sync_folder(self, path: Path) -> None:
-        """Push a folder's entries to the disk, so that a rename survives a loss of power."""
+        """Push a folder's entries to the disk, so that a rename survives a loss of power, where that can be done."""
         if sys.platform == "win32":  # a folder cannot be opened there; NTFS journals its entries itself
             return
-        descriptor = os.open(path, os.O_RDONLY)
         try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            if error.errno not in _CANNOT_SYNC:
+                raise
 
 
 DISK = Filesystem()
@@ -174,13 +184,10 @@ def remove_if_bare(filesystem: Filesystem, folder: Path) -> bool:
 
 
 def _give(path: Path, owner: tuple[int, int]) -> None:
-    """Hand a file over to its former owner where that is allowed; only root may, for most owners."""
+    """Hand a file over to its former owner where that can be done: mostly by root, and not in every container."""
     if sys.platform == "win32":
         return
     status = path.lstat()
-    if (status.st_uid, status.st_gid) == owner:
-        return
-    try:
-        os.chown(path, *owner)
-    except PermissionError:
-        return
+    if (status.st_uid, status.st_gid) != owner:
+        with suppress(OSError):
+            os.chown(path, *owner)

@@ -1,5 +1,6 @@
 """File operations, and those parts of them that only matter on Windows."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -76,6 +77,37 @@ def test_an_owner_that_may_not_be_given_is_let_go(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "chown", refuse)
     DISK.create(tmp_path / "one", b"", Attributes(mode=0o600, owner=(1234, 2345)))
     assert (tmp_path / "one").stat().st_uid == os.geteuid()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX's")
+def test_a_mode_is_not_set_where_it_is_right_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    DISK.create(tmp_path / "one", b"")
+    mode = Attributes.of((tmp_path / "one").stat()).mode
+
+    def refuse(path: Path, mode: int) -> None:
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    DISK.create(tmp_path / "two", b"", Attributes(mode=mode))
+    with pytest.raises(PermissionError):
+        DISK.create(tmp_path / "three", b"", Attributes(mode=0o700))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders are not synced elsewhere")
+def test_a_file_system_that_cannot_sync_folders_will_do_but_a_broken_disk_will_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_with(number: int) -> None:
+        def refuse(descriptor: int) -> None:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(os, "fsync", refuse)
+
+    refuse_with(errno.EINVAL)
+    DISK.sync_folder(tmp_path)
+    refuse_with(errno.EIO)
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        DISK.sync_folder(tmp_path)
 
 
 @pytest.mark.parametrize(
