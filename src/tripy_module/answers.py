@@ -160,9 +160,9 @@ def check_arguments(text: str, recipe: RecipeSignature) -> tuple[signature.Argum
     for needed in own:
         found = given.get(needed.name)
         if found is None or found.annotation != needed.annotation:
-            raise AnswerError(
-                "arguments", f"this recipe needs `{needed.name}: {needed.annotation}`; add it to your own"
-            )
+            raise AnswerError("arguments", f"this recipe needs `{needed.name}: {needed.annotation}`; add it to yours")
+        if needed.default and not found.default:
+            raise AnswerError("arguments", f"{needed.name}: this recipe needs a default; write for example `{needed}`")
     known = {argument.name for argument in own}
     for argument in arguments:
         if argument.name not in known and not argument.default and argument.annotation not in _SAMPLED_TYPES:

@@ -99,7 +99,9 @@ def locate(project_dir: str, package: str, staging: Path) -> Project:
     if checkout and not (root / package_path(package) / "__init__.py").is_file():
         raise AnswerError("package", f"the checkout {root} has no package {package!r}; write {CHECKOUT_PACKAGE}")
     if checkout and not package.startswith("nvtripy."):
-        raise AnswerError("package", f"a module of a checkout goes below nvtripy, not into {package!r}; write {CHECKOUT_PACKAGE}")
+        raise AnswerError(
+            "package", f"a module of a checkout goes below nvtripy, not into {package!r}; write {CHECKOUT_PACKAGE}"
+        )
     if not checkout and package.split(".")[0].startswith("nvtripy"):
         raise AnswerError(
             "package",

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import ROOT, installed_nvtripy, status
+from harness import ROOT, commit_all, installed_nvtripy, status
 
 
 def make_environment(folder: Path, *paths: Path) -> Path:
@@ -68,9 +68,66 @@ def test_without_nvtripy_anywhere_the_command_that_installs_it_is_given(apart, t
     assert list((tmp_path / "work").iterdir()) == []
 
 
-SIMULATED = {
-    "tensorrt/__init__.py": "import tripy_cpu; tripy_cpu.install(force=True)\n",
-}
+STAND_IN = "import tripy_cpu; tripy_cpu.install(force=True)\n"
+NO_GPU = """\
+from mlir_tensorrt.runtime import api
+
+class RuntimeClient:
+    def __init__(self):
+        raise RuntimeError("CUDA driver version is insufficient")
+
+api.RuntimeClient = RuntimeClient
+"""
+
+
+def make_gpu_environment(folder: Path, *, gpu: bool) -> Path:
+    """Make an environment in which what upstream's conftest asks for can be imported, and a GPU answers or not."""
+    packages = folder / "packages"
+    for name, code in {
+        "tensorrt": STAND_IN,
+        "mlir_tensorrt": STAND_IN + ("" if gpu else NO_GPU),
+        "cupy": "",
+        "triton": "",
+        "torch": "class cuda:\n    is_available = staticmethod(lambda: True)\n",
+    }.items():
+        (packages / name).mkdir(parents=True)
+        (packages / name / "__init__.py").write_text(code, "utf-8")
+    return make_environment(folder / "venv", packages, ROOT / "src", installed_nvtripy().parent)
+
+
+def leave_a_mark(checkout: Path, mark: Path) -> None:
+    """Let the checkout's own conftest show that pytest has loaded it."""
+    with (checkout / "tests" / "conftest.py").open("a", encoding="utf-8") as conftest:
+        conftest.write(f"\nopen({str(mark)!r}, 'w').close()\n")
+    commit_all(checkout, "A conftest that leaves a mark")
+
+
+def test_where_a_gpu_answers_the_real_backend_and_the_projects_own_configuration_are_used(
+    cookiecutter, checkout, tmp_path
+):
+    leave_a_mark(checkout, tmp_path / "mark")
+    python = make_gpu_environment(tmp_path / "gpu", gpu=True)
+
+    run = cookiecutter(f"__interpreter={python}", cwd=checkout)
+
+    assert run.returncode == 0, run.output
+    assert "TensorRT" in run.stdout
+    assert "tripy_cpu" not in run.stdout.replace(str(tmp_path), "")
+    assert " passed in " in run.stdout
+    assert (tmp_path / "mark").exists()
+
+
+def test_where_the_packages_are_there_and_no_gpu_is_the_report_says_so(cookiecutter, checkout, tmp_path):
+    leave_a_mark(checkout, tmp_path / "mark")
+    python = make_gpu_environment(tmp_path / "gpu", gpu=False)
+
+    run = cookiecutter(f"__interpreter={python}", cwd=checkout)
+
+    assert run.returncode == 0, run.output
+    assert "tripy_cpu" in run.stdout
+    assert "CUDA driver version is insufficient" in run.stdout
+    assert " passed in " in run.stdout
+    assert not (tmp_path / "mark").exists()
 
 
 def test_warnings_as_errors_and_a_c_locale_break_nothing(make_cookiecutter, template, checkout):

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -103,7 +102,9 @@ def processes_of(session):
 
 def hook_of(session):
     listing = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, encoding="utf-8", check=True)
-    children = [int(pid) for pid, parent in (line.split() for line in listing.stdout.splitlines()) if int(parent) == session]
+    children = [
+        int(pid) for pid, parent in (line.split() for line in listing.stdout.splitlines()) if int(parent) == session
+    ]
     assert len(children) == 1
     return children[0]
 

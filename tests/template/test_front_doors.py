@@ -63,7 +63,17 @@ def test_cookiecutter_and_copier_emit_the_same_bytes(cookiecutter, template, tmp
 
     run = cookiecutter("run_tests=no", *asked, cwd=tmp_path)
     assert run.returncode == 0, run.output
-    copier = [sys.executable, "-m", "copier", "copy", "--quiet", "--defaults", *data, str(template), str(tmp_path / "copier")]
+    copier = [
+        sys.executable,
+        "-m",
+        "copier",
+        "copy",
+        "--quiet",
+        "--defaults",
+        *data,
+        str(template),
+        str(tmp_path / "copier"),
+    ]
     subprocess.run(copier, check=True, env=cookiecutter.environment())
 
     for path in [*PATHS, ".tripy-module/rms_norm.yml"]:
@@ -137,7 +147,8 @@ def test_an_output_folder(cookiecutter, checkout, tmp_path):
 def test_a_config_file(cookiecutter, tmp_path):
     config = tmp_path / "answers.yaml"
     config.write_text(
-        (cookiecutter.home / "config.yaml").read_text("utf-8") + "default_context:\n  class_name: Affine\n  recipe: affine\n",
+        (cookiecutter.home / "config.yaml").read_text("utf-8")
+        + "default_context:\n  class_name: Affine\n  recipe: affine\n",
         "utf-8",
     )
 
@@ -177,7 +188,7 @@ def test_a_replay_of_bad_answers_is_refused(cookiecutter, tmp_path):
 def test_questions_are_asked_and_a_bad_answer_ends_them_at_once(cookiecutter, tmp_path):
     process = subprocess.run(
         cookiecutter.command(),
-        input="Linear\n" if False else "bad name\n",
+        input="bad name\n",
         cwd=tmp_path,
         env=cookiecutter.environment(),
         capture_output=True,
@@ -192,7 +203,7 @@ def test_questions_are_asked_and_a_bad_answer_ends_them_at_once(cookiecutter, tm
 
 def test_answers_that_are_typed_arrive_as_data(cookiecutter, tmp_path):
     marker = tmp_path / "marker"
-    summary = f"It's {{ 'r' }} '''and' % %s C:\\Users" if False else "It's r'''quoted''' %s %(x)s {x} \u0041"
+    summary = "It's r'''quoted''' %s %(x)s {x} \u0041"
     typed = ["Typed", "", "", summary, "", "", "", "", "", "no"]
 
     process = subprocess.run(

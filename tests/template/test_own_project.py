@@ -25,7 +25,9 @@ def test_a_new_project_has_a_package_that_imports_the_class(cookiecutter, tmp_pa
 
 def test_files_of_ones_own_have_no_license_header_unless_a_holder_is_given(cookiecutter, tmp_path):
     cookiecutter("run_tests=no", cwd=tmp_path)
-    cookiecutter("run_tests=no", "module_name=held", "__copyright_holder=A Lab", "__year=1999", "project_dir=", cwd=tmp_path)
+    cookiecutter(
+        "run_tests=no", "module_name=held", "__copyright_holder=A Lab", "__year=1999", "project_dir=", cwd=tmp_path
+    )
 
     assert (tmp_path / "rms_norm/tripy_layers/rms_norm.py").read_text("ascii").startswith("from dataclasses import")
     held = (tmp_path / "held/tripy_layers/held.py").read_text("ascii")
@@ -71,9 +73,9 @@ def test_the_line_that_runs_the_tests_again_does(cookiecutter, tmp_path):
     run = cookiecutter(cwd=tmp_path / "a b")
     (line,) = [line for line in run.stdout.splitlines() if "run the tests again: " in line]
 
-    again = subprocess.run(
+    again = subprocess.run(  # noqa: S602
         line.partition("run the tests again: ")[2],
-        shell=True,  # noqa: S602
+        shell=True,
         cwd=tmp_path,
         env=cookiecutter.environment(),
         capture_output=True,

@@ -1,6 +1,5 @@
 """What is refused, before anything is written: one line, exit status 1, every file as before."""
 
-import os
 import sys
 
 import pytest
@@ -33,8 +32,8 @@ def assert_refused(run, checkout, *words):
         ("module_name=../../evil", ["module_name: '../../evil' is no Python name"]),
         ("module_name=a/b", ["module_name: 'a/b' is no Python name"]),
         ("module_name={% raw %}{{ 7 * 7 }}{% endraw %}", ["module_name: '{{ 7 * 7 }}' is no Python name"]),
-        ("summary=Ends here\"\"\" + str(1)", ["summary: "]),
-        ("arguments=features: int = open('x')", ["arguments: >>> open(\"x\") <<<"]),
+        ('summary=Ends here""" + str(1)', ["summary: "]),
+        ("arguments=features: int = open('x')", ['arguments: >>> open("x") <<<']),
         ("arguments=size: int", ["arguments: this recipe needs `features: int`"]),
         ("parameters=weight: (oops,)", ["parameters: >>> oops <<<: no such name"]),
         ("package=nvtripy.frontend.layers", ["package: the checkout", "has no package"]),
@@ -102,4 +101,4 @@ def test_a_file_that_cannot_be_written(cookiecutter, checkout, unwritable):
     run = cookiecutter(cwd=checkout)
 
     assert_refused(run, checkout, "nvtripy/frontend/module")
-    assert os.listdir(checkout / "tests" / "frontend" / "module") == ["test_module.py"]
+    assert [path.name for path in (checkout / "tests" / "frontend" / "module").iterdir()] == ["test_module.py"]
