@@ -95,8 +95,11 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 @kernel(wide=True)
 def activation(input: Array, activation_type: str) -> Array:
-    """`activation(input)`."""
-    return _ACTIVATIONS[activation_type](input)
+    """`activation(input)`; int8 is rounded to the nearest integer."""
+    function = _ACTIVATIONS[activation_type]
+    if input.dtype.kind == "i":
+        return saturate(np.rint(function(input.astype(np.float32))), input.dtype, -128, 127)
+    return function(input)
 
 
 @kernel()
