@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path, PurePosixPath
+from types import FrameType
 
 from tripy_module.changes import applied, plan, project_lock
 from tripy_module.filesystem import Attributes, Filesystem
@@ -149,37 +150,91 @@ def survives(action: Callable[[], object]) -> bool:
     return code == 0
 
 
+class Trial:
+    """A project to be left in some state, again and again, and to be compared with how it should be."""
+
+    def __init__(self, folder: Path) -> None:
+        self.template, self.root = folder / "template", folder / "project"
+        make_project(self.template)
+        complete = folder / "complete"
+        shutil.copytree(self.template, complete)
+        change(complete, Filesystem(), is_failing=False)
+        self.names = {
+            json.dumps(snapshot(self.template)): "before",
+            json.dumps(snapshot(complete)): "after",
+        }
+
+    def begin(self) -> Path:
+        shutil.copytree(self.template, self.root)
+        return self.root
+
+    def end(self) -> tuple[str | None, str]:
+        """Do what the next run does first; return what it says, and which state that leaves."""
+        message = settle(self.root, Filesystem())
+        tree = json.dumps(snapshot(self.root))
+        shutil.rmtree(self.root)
+        return message, self.names.get(tree, tree)
+
+
 def sweep(folder: Path, is_failing: str, is_halfway: str, has_second_kill: str) -> None:
     """Kill a run at every single write, and with `has_second_kill` also its recovery at every single write.
 
     Prints a JSON list with, for each case: the fatal operations, what recovery said, how the project was left.
     """
-    template = folder / "template"
-    make_project(template)
-    before = snapshot(template)
-    complete = folder / "complete"
-    shutil.copytree(template, complete)
-    change(complete, Filesystem(), is_failing=False)
-    names = {json.dumps(before): "before", json.dumps(snapshot(complete)): "after"}
+    trial = Trial(folder)
     cases: list[tuple[int, int, str | None, str]] = []
-    root = folder / "project"
     first = second = 0
-    while True:
+    is_over = False
+    while not is_over:
         first += second == 0
         second += has_second_kill == "1"
-        shutil.copytree(template, root)
+        root = trial.begin()
         deadly = DeadlyFilesystem(first, is_halfway=is_halfway == "1")
         is_over = survives(partial(change, root, deadly, is_failing=is_failing == "1"))
         deadly = DeadlyFilesystem(second, is_halfway=is_halfway == "1")
         if second and survives(partial(settle, root, deadly)):
             second = 0
-        message = settle(root, Filesystem())
-        tree = snapshot(root)
-        cases.append((first, second, message, names.get(json.dumps(tree), json.dumps(tree))))
-        shutil.rmtree(root)
-        if is_over:
-            break
+        cases.append((first, second, *trial.end()))
     print(json.dumps(cases))
+
+
+def interrupt_sweep(folder: Path, is_failing: str, step: str) -> None:
+    """Interrupt a run before every `step`-th line of the code that makes the changes.
+
+    Prints a JSON list with, for each case: the number of the line, what recovery said, how the project was left.
+    """
+    trial = Trial(folder)
+    cases: list[tuple[int, str | None, str]] = []
+    fatal = 1
+    is_over = False
+    while not is_over:
+        root = trial.begin()
+        is_over = not survives(partial(_interrupted, root, fatal, is_failing=is_failing == "1"))
+        cases.append((fatal, *trial.end()))
+        fatal += int(step)
+    print(json.dumps(cases))
+
+
+def _interrupted(root: Path, fatal: int, *, is_failing: bool) -> None:
+    """Interrupt at one line; killed if there are fewer of them."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> object:
+        nonlocal count
+        if not {"tripy_module", "contextlib.py"} & {*Path(frame.f_code.co_filename).parts}:
+            return None
+        if event == "line":
+            count += 1
+            if count == fatal:
+                signal.raise_signal(signal.SIGINT)
+        return trace
+
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.settrace(trace)
+        change(root, Filesystem(), is_failing=is_failing)
+    sys.settrace(None)
+    if count < fatal:
+        kill_self()
 
 
 def killed(root: Path, fatal: str) -> None:
@@ -211,5 +266,6 @@ def run_for_long(root: Path) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if the tests run in a shell's background
     command, place, *arguments = sys.argv[1:]
     globals()[command](Path(place), *arguments)

@@ -1,20 +1,29 @@
 """Ctrl-C at the worst moments."""
 
+import json
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tripy_module.changes import applied, plan, project_lock
+from tripy_module.changes import applied, plan, undo
 from tripy_module.interrupts import uninterrupted
 
 
 class FailedTestsError(Exception):
     pass
+
+
+@pytest.fixture(autouse=True)
+def python_handles_interrupts() -> Iterator[None]:
+    """As it does unless the tests run in a shell's background, where interrupts are ignored."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
 
 
 def test_an_interrupt_takes_effect_after_the_block_only() -> None:
@@ -58,12 +67,12 @@ def test_other_threads_leave_the_handler_alone() -> None:
 
 @pytest.mark.parametrize("is_failing", [False, True])
 def test_an_interrupt_at_any_operation_leaves_all_or_nothing(
-    driver: ModuleType, project: Path, contents: dict, snapshot: Callable, is_failing: bool
+    driver: ModuleType, project: Path, contents: dict, snapshot: Callable, lock: Callable, is_failing: bool
 ) -> None:
     """While files are written it takes everything back; while they are put back it waits; at the end it is too late."""
     before = snapshot(project)
-    fatal = interrupted = 0
-    while True:
+    fatal = count = interrupted = 0
+    while count >= fatal:
         fatal += 1
         count = 0
 
@@ -73,22 +82,39 @@ def test_an_interrupt_at_any_operation_leaves_all_or_nothing(
             if count == fatal:
                 signal.raise_signal(signal.SIGINT)
 
-        filesystem = driver.FaultyFilesystem(interrupt)
-        try:
-            with project_lock(project, on_wait=pytest.fail):  # noqa: SIM117
-                with applied(plan(project, contents), filesystem=filesystem):
+        with lock(project):
+            changes = plan(project, contents)
+            try:
+                with applied(changes, filesystem=driver.FaultyFilesystem(interrupt)):
                     if is_failing:
                         raise FailedTestsError
-        except KeyboardInterrupt:
-            interrupted += 1
-            assert snapshot(project) == before
-            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        except FailedTestsError:
-            break
-        else:
-            break
+            except KeyboardInterrupt:
+                interrupted += 1
+            except FailedTestsError:
+                assert count < fatal
+            else:
+                assert set(snapshot(project)) - {".tripy-module", ".tripy-module/.lock"} != set(before)
+                undo(changes)
+        assert snapshot(project) == before
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert interrupted > 40
-    assert (snapshot(project) == before) is is_failing
+    assert (interrupted == fatal - 1) is is_failing
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="hundreds of processes are quick with fork only")
+@pytest.mark.parametrize("is_failing", [False, True])
+def test_an_interrupt_at_any_line_leaves_all_or_nothing(start: Callable, tmp_path: Path, is_failing: bool) -> None:
+    process = start("interrupt_sweep", str(int(is_failing)), "23", root=tmp_path)
+    output, errors = process.communicate()
+    assert process.returncode == 0, errors
+    cases = json.loads(output)
+    outcomes = [outcome for _, _, outcome in cases]
+    turning_point = len(outcomes) if is_failing else outcomes.index("after")
+    assert outcomes == ["before"] * turning_point + ["after"] * (len(outcomes) - turning_point)
+    assert turning_point > 50
+    # What a line between two safe places could not do, the next run has done; there are few of them.
+    assert sum(message is not None for _, message, _ in cases) < 0.02 * len(cases)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a console's Ctrl-C cannot be sent to one process elsewhere")

@@ -172,6 +172,24 @@ def test_a_holder_that_leaves_just_now_is_no_obstacle(driver: ModuleType, projec
         assert vanished == 3
 
 
+@pytest.mark.skipif(os.name != "posix", reason="an open file cannot be removed")
+def test_a_file_that_the_holder_removed_just_now_is_no_lock(driver: ModuleType, project: Path) -> None:
+    """It goes away between opening and locking it, so others would lock a newer one."""
+    looks = 0
+
+    def vanish(operation: str, path: Path) -> None:
+        nonlocal looks
+        if operation == "status" and path.name == ".lock":
+            looks += 1
+            if looks == 2:  # the first look is before it is opened
+                path.unlink()
+
+    filesystem = driver.FaultyFilesystem(vanish)
+    with project_lock(project, wait_seconds=0, on_wait=pytest.fail, filesystem=filesystem):
+        assert looks > 2
+        assert is_held_here(project)
+
+
 @pytest.mark.parametrize("operation", ["make_folder", "open_lock"])
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
 def test_a_project_that_cannot_be_written_is_refused(
