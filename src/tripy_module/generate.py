@@ -49,6 +49,7 @@ class Options:
     project_dir: str
     interpreter: str
     backend: str
+    any_nvtripy: bool
     run_tests: bool
     time_limit: float
 
@@ -65,6 +66,9 @@ class Options:
         backend = str(context["__backend"])
         if backend not in interpreter.BACKENDS:
             raise AnswerError("backend", f"{backend!r} is unknown; choose one of {', '.join(interpreter.BACKENDS)}")
+        any_nvtripy = str(context["__any_nvtripy"])
+        if any_nvtripy not in ("yes", "no"):
+            raise AnswerError("any_nvtripy", f"{any_nvtripy!r} is neither yes nor no")
         try:
             time_limit = float(str(context["__time_limit"]))
         except ValueError:
@@ -77,6 +81,7 @@ class Options:
             project_dir=str(context["__project_folder"]),
             interpreter=str(context["__interpreter"]),
             backend=backend,
+            any_nvtripy=any_nvtripy == "yes",
             run_tests=run_tests,
             time_limit=time_limit,
         )
@@ -181,7 +186,13 @@ def _take(staging: Path, paths: Destination) -> dict[PurePosixPath, bytes]:
 
 def _find_interpreter(project: Project, options: Options) -> Interpreter | None:
     try:
-        return interpreter.find(options.interpreter, project.root, checkout=project.checkout, backend=options.backend)
+        return interpreter.find(
+            options.interpreter,
+            project.root,
+            checkout=project.checkout,
+            backend=options.backend,
+            any_version=options.any_nvtripy,
+        )
     except InterpreterError:
         # Without a test run, nvtripy only serves to tell which names it has taken.
         if options.run_tests:

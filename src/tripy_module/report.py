@@ -19,6 +19,10 @@ _VERBS = {"create": "wrote", "modify": "patched", "delete": "deleted"}
 _MOST_FAILURE_LINES = 60
 
 
+# A label and a text; without a label, the text stands at the margin.
+Row = tuple[str | None, str]
+
+
 @dataclass(frozen=True)
 class Result:
     """What a run has done.
@@ -44,7 +48,7 @@ def show_error(message: str) -> None:
 
 def show_progress(message: str) -> None:
     """Say what is going on."""
-    _write(sys.stdout, [("", message)], "dim")
+    _write(sys.stdout, [(None, message)], "dim")
 
 
 def show_failures(outcome: Outcome) -> None:
@@ -52,7 +56,7 @@ def show_failures(outcome: Outcome) -> None:
     failure = outcome.failures[0]
     lines = failure.text.splitlines()
     shown = lines if len(lines) <= _MOST_FAILURE_LINES else ["[...]", *lines[-_MOST_FAILURE_LINES:]]
-    _write(sys.stderr, [("", line) for line in [failure.name, *shown]], "")
+    _write(sys.stderr, [(None, line) for line in [failure.name, *shown]], "")
 
 
 def show_outcome(outcome: Outcome) -> None:
@@ -92,24 +96,29 @@ def outcome_summary(outcome: Outcome) -> str:
     return ", ".join(f"{count} {what}" for count, what in counts if count) + f" in {outcome.seconds:.1f} s"
 
 
-def _result_rows(result: Result) -> list[tuple[str, str]]:
+def _result_rows(result: Result) -> list[Row]:
     answers, paths = result.answers, result.paths
     kind = "tripy checkout" if result.project.checkout else "project"
-    rows = [("", f"{answers.class_name} is in {answers.package}, in the {kind} {result.project.root}"), ("", "")]
-    rows += [(_VERBS[change.kind], str(change.path)) for change in result.changes.changes if change.kind in _VERBS]
+    rows: list[Row] = [
+        (None, f"{answers.class_name} is in {answers.package}, in the {kind} {result.project.root}"),
+        (None, ""),
+    ]
     after = {change.path: change.after or b"" for change in result.changes.changes}
-    line = registration.line_of(after[paths.init], answers.package, answers.module_name, answers.class_name)
-    if line is not None:
-        text = after[paths.init].splitlines()[line - 1].decode("utf-8", "replace").strip()
-        rows.append(("", f"  line {line}: {text}"))
+    for change in result.changes.changes:
+        if change.kind in _VERBS:
+            rows.append((_VERBS[change.kind], str(change.path)))
+        line = registration.line_of(after[paths.init], answers.package, answers.module_name, answers.class_name)
+        if change.path == paths.init and line is not None:
+            text = after[paths.init].splitlines()[line - 1].decode("utf-8", "replace").strip()
+            rows.append(("", f"line {line}: {text}"))
     if result.origin.problem:
         consequence = "updates start from the last commit" if result.origin.commit else "this module cannot be updated"
         rows.append(("note", f"{result.origin.problem}: {consequence}"))
     rows += _proof_rows(result)
-    return [*rows, ("", ""), *_next_rows(result, after[paths.module].decode("ascii"))]
+    return [*rows, (None, ""), *_next_rows(result, after[paths.module].decode("ascii"))]
 
 
-def _proof_rows(result: Result) -> list[tuple[str, str]]:
+def _proof_rows(result: Result) -> list[Row]:
     if result.outcome is None or result.interpreter is None:
         return [("not tested", "run_tests was answered no: nothing has shown yet that this module works")]
     outcome = result.outcome
@@ -121,7 +130,7 @@ def _proof_rows(result: Result) -> list[tuple[str, str]]:
     ]
 
 
-def _next_rows(result: Result, module: str) -> list[tuple[str, str]]:
+def _next_rows(result: Result, module: str) -> list[Row]:
     answers, paths, project = result.answers, result.paths, result.project
     lines = module.splitlines()
     helper = f"def {answers.module_name}("
@@ -129,11 +138,9 @@ def _next_rows(result: Result, module: str) -> list[tuple[str, str]]:
     if math is None:
         math = next(number for number, line in enumerate(lines, 1) if line.startswith("    def forward("))
     what = "fill in the TODOs" if answers.mode == "exercise" else "write the math"
-    rows = [("next", f"{what}: {project.root / paths.module}:{math}")]
+    rows: list[Row] = [("next", f"{what}: {project.root / paths.module}:{math}")]
     if result.interpreter is not None:
-        command = testing.command(
-            result.interpreter, project.root, [project.root / paths.test], checkout=project.checkout
-        )
+        command = testing.command(result.interpreter, project.root, [project.root / paths.test])
         rows.append(("", f"run the tests again: {testing.shell_line(command, windows=os.name == 'nt')}"))
     if project.checkout:
         rows.append(
@@ -150,13 +157,13 @@ def _next_rows(result: Result, module: str) -> list[tuple[str, str]]:
     return rows
 
 
-def _write(stream: TextIO, rows: list[tuple[str, str]], style: str) -> None:
+def _write(stream: TextIO, rows: list[Row], style: str) -> None:
     """Print rows of a label and a text, in color where a person looks at them.
 
     A reader that has gone away, or an encoding without some character, is no reason to fail.
     """
-    width = max((len(label) for label, _ in rows), default=0)
-    lines = [f"{label:{width}}{'  ' if width else ''}{text}".rstrip() for label, text in rows]
+    width = max((len(label) for label, _ in rows if label), default=0)
+    lines = [text if label is None else f"{label:{width}}  {text}".rstrip() for label, text in rows]
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
     try:
