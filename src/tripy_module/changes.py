@@ -206,8 +206,8 @@ def applied(
     """Make a plan's changes for the duration of a block, and for good if the block ends normally.
 
     If it ends by an exception, `KeyboardInterrupt` and `SystemExit` included, every file is put back and the folders
-    made for them are removed. A file that someone else has changed meanwhile is left as it is then. Interrupts are
-    held back while files are written or put back, not while the block runs.
+    made for them are removed. A file that someone else has changed meanwhile is left as it is then. Putting back cannot
+    be interrupted.
 
     Args:
         plan: Made under the same `project_lock`.
@@ -236,10 +236,9 @@ def applied(
     except OSError as error:
         raise NotWritableError(f"{journal.folder} cannot be made: {reason(error)}; nothing was changed") from error
     try:
-        with uninterrupted():
-            with _naming(journal.folder):
-                journal.write(record, [step.change.before for step in steps])
-            _perform(plan.root, steps, record, filesystem)
+        with _naming(journal.folder):
+            journal.write(record, [step.change.before for step in steps])
+        _perform(plan.root, steps, record, filesystem)
         yield
         with _naming(plan.root):
             _sync(plan.root, record, filesystem)

@@ -351,6 +351,23 @@ def test_a_full_disk_is_reported_by_file_and_reason(
             pass
 
 
+def test_the_journal_stops_counting_before_its_copies_go(
+    driver: ModuleType, project: Path, contents: dict, lock: Callable
+) -> None:
+    removed: list[str] = []
+
+    def note(operation: str, path: Path) -> None:
+        if operation == "remove" and path.parent.name == ".journal":
+            removed.append(path.name)
+
+    filesystem = driver.FaultyFilesystem(note)
+    with lock(project), pytest.raises(FailedTestsError):
+        fail_after(
+            lambda: (project / INIT).write_bytes(b"theirs"), applied(plan(project, contents), filesystem=filesystem)
+        )
+    assert removed == ["open.json", "before-3"]  # the copies that were needed have been moved back
+
+
 def test_putting_back_needs_no_space(
     driver: ModuleType, project: Path, contents: dict, lock: Callable, snapshot: Callable
 ) -> None:

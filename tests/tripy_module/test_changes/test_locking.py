@@ -7,6 +7,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from types import ModuleType
 
@@ -91,6 +92,16 @@ def test_a_dead_process_holds_nothing(start: Start, project: Path, snapshot: Cal
     with lock(project):
         pass
     assert snapshot(project) == before
+
+
+def test_what_a_dead_process_wrote_does_not_show_through(project: Path, lock: Callable) -> None:
+    (project / ".tripy-module").mkdir()
+    (project / ".tripy-module/.lock").write_bytes(b"9" * 200)
+    with lock(project):
+        words = (project / ".tripy-module/.lock").read_text(encoding="ascii").split()
+        assert words[0] == str(os.getpid())
+        assert datetime.fromisoformat(words[1]) <= datetime.now().astimezone()
+        assert len(words) == 2
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT for one process")
