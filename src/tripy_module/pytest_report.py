@@ -6,6 +6,7 @@ which is no failure: that is how exercises are emitted.
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Generator
@@ -16,6 +17,8 @@ import pytest
 
 REPORT_VARIABLE = "TRIPY_MODULE_REPORT"
 _TODO = "to do: "
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
+_SOURCE_LINE = re.compile(r"-->|\d* *\|")
 
 
 class Recorder:
@@ -64,11 +67,17 @@ class Recorder:
 
     def _fail(self, what: str, report: Any) -> None:
         self.counts[what] += 1
-        text = report.longreprtext
+        text = _COLOR.sub("", report.longreprtext)
         crash = getattr(report.longrepr, "reprcrash", None)
-        lines = [line.removeprefix("E").strip() for line in text.splitlines() if line.startswith("E ")]
-        message = crash.message if crash is not None else (lines or text.splitlines() or [""])[-1]
-        self.failures.append({"name": report.nodeid, "message": (message.splitlines() or [""])[0], "text": text})
+        message = _COLOR.sub("", crash.message) if crash is not None else text
+        self.failures.append({"name": report.nodeid, "message": _first_words(message), "text": text})
+
+
+def _first_words(message: str) -> str:
+    """The line of an error that says most: nvtripy's begin with an empty one and the place in the source."""
+    lines = [line.removeprefix("E ").strip() for line in message.splitlines()]
+    telling = [line for line in lines if line and not line.endswith(":") and not _SOURCE_LINE.match(line)]
+    return telling[0] if telling else message.strip().partition("\n")[0]
 
 
 def pytest_configure(config: Any) -> None:
