@@ -26,7 +26,8 @@ def main(arguments: list[str]) -> int:
     else:
         sys.stderr.write("tripy_cpu: stepping aside, TensorRT is installed (set TRIPY_CPU=always to use the CPU)\n")
     sys.argv = arguments
-    sys.path[0] = str(script.resolve().parent)
+    if not getattr(sys.flags, "safe_path", False):  # new in Python 3.11
+        sys.path[0] = str(script.resolve().parent)
     runpy.run_path(str(script), run_name="__main__")
     return 0
 

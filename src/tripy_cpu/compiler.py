@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripy_cpu import ir
-from tripy_cpu.dialect import plugin_error
 from tripy_cpu.optimizer import prepare
+from tripy_cpu.plugins import plugin_error
 from tripy_cpu.runtime import Executable
 
 __all__ = [

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from tripy_cpu import ir
-from tripy_cpu.errors import MTRTException
+from tripy_cpu import ir, plugins
 from tripy_cpu.kernels import KERNELS, Kernel
 
 
@@ -18,23 +17,6 @@ def _recorder(kernel: Kernel) -> Callable[..., Any]:
         return results if kernel.results > 1 else results[0]
 
     return record
-
-
-def opaque_plugin(results: object, name: str, *_: object) -> Any:
-    """Refuse a plugin: it is compiled code for TensorRT.
-
-    Raises:
-        MTRTException: Always.
-    """
-    raise plugin_error(name)
-
-
-def plugin_error(name: str) -> MTRTException:
-    """Return the error for the plugin `name`."""
-    return MTRTException(
-        f"plugin '{name}' cannot run on tripy_cpu: plugins need TensorRT and a GPU. "
-        "Run this on a machine that has them, or use operations of nvtripy instead."
-    )
 
 
 class _EnumAttr:
@@ -92,5 +74,5 @@ def tensorrt_dialect(name: str) -> ModuleType:
     module = ModuleType(name, "Records operations of the `tensorrt` dialect.")
     vars(module).update({kernel.name: _recorder(kernel) for kernel in KERNELS.values()})
     vars(module).update({attr: _enum_attr(attr, names) for attr, names in _ENUMS.items()})
-    vars(module)["opaque_plugin"] = opaque_plugin
+    vars(module)["opaque_plugin"] = plugins.opaque_plugin
     return module

@@ -26,14 +26,15 @@ class MTRTException(RuntimeError):  # noqa: N818 - nvtripy catches it by this na
     Args:
         message: The text of the error.
         location: The name of the operation's location, if the error belongs to one operation.
+        reason: What is wrong with that operation; without it, the text of the error.
     """
 
-    def __init__(self, message: str, location: str = "") -> None:
+    def __init__(self, message: str, location: str = "", reason: str = "") -> None:
         super().__init__(message)
         if location:
-            self.error_diagnostics = [Diagnostic(f'loc("{location}"): error: {message}')]
+            self.error_diagnostics = [Diagnostic(f'loc("{location}"): error: {reason or message}')]
 
 
 def pipeline_error(reason: str, location: str) -> MTRTException:
     """Return the error of a program that does not compile because of `reason` at `location`."""
-    return MTRTException(f"InternalError: failed to run pass pipeline: {reason}", location)
+    return MTRTException(f"InternalError: failed to run pass pipeline: {reason}", location, reason)

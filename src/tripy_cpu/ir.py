@@ -53,9 +53,15 @@ class Context(_Scope):
 
 @dataclass(frozen=True)
 class Location(_Scope):
-    """The origin of the operations that are recorded within it."""
+    """The origin of the operations that are recorded within it.
+
+    Attributes:
+        text: Its name.
+        metadata: What nvtripy tells about the operation.
+    """
 
     text: str = ""
+    metadata: str = ""
 
     @staticmethod
     def unknown() -> Location:
@@ -68,9 +74,9 @@ class Location(_Scope):
         return Location(text)
 
     @staticmethod
-    def fused(locations: Sequence[Location], metadata: object = None) -> Location:
-        """Return the first of several locations: the others and the metadata serve no purpose here."""
-        return locations[0]
+    def fused(locations: Sequence[Location], metadata: str = "") -> Location:
+        """Return the first of several locations with the metadata."""
+        return Location(locations[0].text, metadata)
 
     def __enter__(self) -> Location:
         _SCOPES.locations.append(self)
@@ -385,6 +391,11 @@ class Module:
 def record(name: str, arguments: Mapping[str, Any], count: int) -> tuple[Value, ...]:
     """Record an operation at this thread's insertion point and location, and return its `count` results."""
     return _SCOPES.blocks[-1].append(name, arguments, count, _SCOPES.locations[-1].text)
+
+
+def current_location() -> Location | None:
+    """Return this thread's location while it records, else `None`."""
+    return _SCOPES.locations[-1] if _SCOPES.locations else None
 
 
 def record_return(values: Sequence[Value]) -> None:

@@ -37,6 +37,9 @@ class MemRefValue(np.ndarray[Any, np.dtype[Any]]):
     def __eq__(self, other: object) -> bool:
         return self is other
 
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __dlpack__(self, **_: Any) -> Any:

@@ -69,9 +69,9 @@ class RuntimeClient:
         device: Device | None = None,
         stream: Stream | None = None,
     ) -> MemRefValue:
-        """Return memory of `shape`, filled from `array` (anything with a buffer of that type) or with zeros."""
+        """Return memory of `shape`, filled from `array` (anything that NumPy reads) or with zeros."""
         kind = NUMPY_DTYPES[dtype.value]
-        data = np.zeros(shape, kind) if array is None else np.frombuffer(array, kind).reshape(shape).copy()
+        data = np.zeros(shape, kind) if array is None else np.array(array, kind).reshape(shape)
         return memref(data, PointerType.host if device is None else PointerType.device)
 
     def create_memref_view_from_dlpack(self, capsule: Any, assert_canonical_strides: bool = True) -> MemRefValue:

@@ -8,10 +8,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tripy_cpu import compiler, cupy, dialect, ir, runtime
+from tripy_cpu import compiler, cupy, dialect, ir, plugins, runtime
 
 #: The version of TensorRT whose behavior the kernels follow.
-TENSORRT_VERSION = "10.11.0.33+tripy.cpu"
+TENSORRT_VERSION = plugins.Version("10.11.0.33+tripy.cpu")
 
 
 class DataType(enum.Enum):
@@ -42,10 +42,6 @@ _DATA_TYPE_NAMES = {
 }
 
 
-class _NoPlugins:
-    """Where `tensorrt.plugin` keeps namespaces of plugins: there are none."""
-
-
 def _module(name: str, contents: Mapping[str, Any], is_package: bool = False) -> ModuleType:
     module = ModuleType(name, "Made by tripy_cpu.")
     module.__spec__ = ModuleSpec(name, None, is_package=is_package)
@@ -61,7 +57,7 @@ def build() -> dict[str, ModuleType]:
     dialects_name = f"{compiler_name}.dialects"
     modules = [
         _module("tensorrt", {"__version__": TENSORRT_VERSION, "DataType": DataType, **_DATA_TYPE_NAMES}, True),
-        _module("tensorrt.plugin", {"op": _NoPlugins()}),
+        _module("tensorrt.plugin", {"op": plugins.Namespace(), "__getattr__": plugins.missing_attribute}),
         _module("mlir_tensorrt", {}, True),
         _module(compiler_name, {}, True),
         _module(f"{compiler_name}.ir", vars_of(ir)),

@@ -135,6 +135,11 @@ def pooling(
     average_count_excludes_padding: bool | None = None,
 ) -> Array:
     """The greatest element or the mean of each window. Padding never is the greatest; it counts as zero in means."""
+    if any(size <= max(pre, post) for size, pre, post in zip(window_size, pre_padding, post_padding, strict=True)):
+        raise RefusedError(
+            f"pooling padding must be less than the window {tuple(window_size)}, "
+            f"but is {tuple(pre_padding)} and {tuple(post_padding)}"
+        )
     ones = (1,) * len(window_size)
     space = tuple(range(input.ndim, input.ndim + len(window_size)))
     if pooling_type == "kMAX":
