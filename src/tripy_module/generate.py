@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -19,6 +20,7 @@ from tripy_module.interpreter import Interpreter, InterpreterError
 from tripy_module.project import Destination, Project, destination, locate
 
 _LOCK_WAIT_SECONDS = 900.0  # other runs hold the lock while their tests run
+_PARENT_ENDS_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def generate(context: Mapping[str, object], facts: Mapping[str, str]) -> int:
     Returns:
         The exit status.
     """
-    staging = Path.cwd()
+    staging, cookiecutter = Path.cwd(), os.getppid()
     try:
         with _termination_as_interrupt():
             _generate(Answers.from_context(context), Options.from_context(context), Template.from_facts(facts), staging)
@@ -121,9 +123,10 @@ def generate(context: Mapping[str, object], facts: Mapping[str, str]) -> int:
         report.show_error(str(error))
         return 1
     except KeyboardInterrupt:
-        # Cookiecutter has been interrupted too and leaves its folder behind.
-        _leave_and_remove(staging)
         report.show_error("interrupted; nothing was changed")
+        # Interrupted itself, cookiecutter leaves its folder behind; otherwise it wants to remove it.
+        if _gone(cookiecutter):
+            _leave_and_remove(staging)
         return 130
     return 0
 
@@ -241,6 +244,16 @@ def _check_case(root: Path, paths: Destination) -> None:
 def _leave_and_remove(staging: Path) -> None:
     os.chdir(staging.parent)  # Windows removes no folder that a process is in
     shutil.rmtree(staging, ignore_errors=True)
+
+
+def _gone(parent: int) -> bool:
+    """Whether the parent process ends now; a terminal interrupts both at once, and it waits for this one a little."""
+    deadline = time.monotonic() + _PARENT_ENDS_SECONDS
+    while os.getppid() == parent:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +24,13 @@ class Origin:
         address: What copier can fetch it from again.
         commit: `git describe --tags --always` of it, or "" where it has no git data.
         problem: Why updates will not work, or not quite; "" where they will.
+        temporary: Whether the template's folder is removed at the end, as cookiecutter does with what it unpacks.
     """
 
     address: str
     commit: str
     problem: str
+    temporary: bool = False
 
 
 def origin(root: Path, address: str) -> Origin:
@@ -38,7 +41,8 @@ def origin(root: Path, address: str) -> Origin:
         address: The address that it was asked for by, absolute where it is a path.
     """
     if not (root / ".git").exists():
-        return Origin(address, "", "the template came without git data")
+        temporary = Path(tempfile.gettempdir()).resolve() in root.resolve().parents
+        return Origin(address, "", "the template came without git data", temporary)
     command = ["git", "-C", str(root), "describe", "--tags", "--always", f"--dirty={_DIRTY}"]
     try:
         result = subprocess.run(
@@ -67,11 +71,11 @@ def packages(root: Path) -> dict[str, str]:
     """The modules that a project has records of, each with its package."""
     import yaml
 
-    found = {}
-    for path in sorted((root / RECORDS).glob("*.yml")):
+    def read(path: Path) -> tuple[str, str]:
         try:
             record = yaml.safe_load(path.read_text(encoding="utf-8"))
-            found[str(record["module_name"])] = str(record["package"])
+            return str(record["module_name"]), str(record["package"])
         except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError) as error:
             raise UserError(f"{path} is no answers file of this template; mend it or remove it") from error
-    return found
+
+    return dict(map(read, sorted((root / RECORDS).glob("*.yml"))))

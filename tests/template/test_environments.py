@@ -68,7 +68,15 @@ def test_without_nvtripy_anywhere_the_command_that_installs_it_is_given(apart, t
     assert list((tmp_path / "work").iterdir()) == []
 
 
-STAND_IN = "import tripy_cpu; tripy_cpu.install(force=True)\n"
+# nvtripy imports TensorRT in the middle of its own import, when tripy_cpu would rightly refuse.
+STAND_IN = """\
+import sys
+import tripy_cpu
+
+importing = {name: sys.modules.pop(name) for name in list(sys.modules) if name == "nvtripy"}
+tripy_cpu.install(force=True)
+sys.modules.update(importing)
+"""
 NO_GPU = """\
 from mlir_tensorrt.runtime import api
 
@@ -84,7 +92,7 @@ def make_gpu_environment(folder: Path, *, gpu: bool) -> Path:
     """Make an environment in which what upstream's conftest asks for can be imported, and a GPU answers or not."""
     packages = folder / "packages"
     for name, code in {
-        "tensorrt": STAND_IN,
+        "tensorrt": STAND_IN + ("" if gpu else NO_GPU),
         "mlir_tensorrt": STAND_IN + ("" if gpu else NO_GPU),
         "cupy": "",
         "triton": "",

@@ -117,7 +117,7 @@ def test_tripy_module_test_runs_the_tests_of_recorded_modules(cookiecutter, tmp_
     assert "test_matches_reference" in wrong.stderr
 
 
-def test_an_ignored_virtual_environment_or_other_files_stay_as_they_are(cookiecutter, tmp_path):
+def test_an_existing_package_keeps_its_lines_and_their_endings(cookiecutter, tmp_path):
     project = tmp_path / "project"
     (project / "tripy_layers").mkdir(parents=True)
     (project / "tripy_layers" / "__init__.py").write_bytes(b'"""Mine."""\r\n\r\nVALUE = 1\r\n')
@@ -134,4 +134,5 @@ def test_an_ignored_virtual_environment_or_other_files_stay_as_they_are(cookiecu
     ]
     after = (project / "tripy_layers" / "__init__.py").read_bytes()
     assert b"from tripy_layers.rms_norm import RMSNorm\r\n" in after
-    assert after.replace(b"from tripy_layers.rms_norm import RMSNorm\r\n", b"").count(b"\n") == after.count(b"\r\n") - 1
+    assert after.count(b"\n") == after.count(b"\r\n")
+    assert after.endswith(b"\r\nVALUE = 1\r\n")

@@ -11,22 +11,24 @@ import pytest
 from harness import ROOT
 
 RECIPES = sorted(path.stem for path in (ROOT / "templates" / "recipes").glob("*.jinja"))
+DTYPE = "dtype: datatype.dtype = datatype.float32"
 SIGNATURES = [
     [],
     [
         "arguments=features: int, n: int, label: str, ratio: float, act: Optional[Callable[[int], float]] = None, "
-        "bias: bool = True, dtype: datatype.dtype = datatype.float32, eps: float = 1e-5, other: datatype.dtype = datatype.int8",
+        f"bias: bool = True, {DTYPE}, eps: float = 1e-5, other: datatype.dtype = datatype.int8",
         "parameters=weight: (features,), bias: (features,) if bias, a: (n, 2 * n), b: (features // 2 + n,) if n > 1, c?: ()",
         "class_name=Averylongclassnamethatisjustaslongasthetemplateadmits0000000",
     ],
     [
-        "arguments=features: int, dtype: datatype.dtype = datatype.bfloat16, sizes: Sequence[int] = (1, 2), eps: float = 0.5, bias: bool = False",
+        "arguments=features: int, dtype: datatype.dtype = datatype.bfloat16, sizes: Sequence[int] = (1, 2), "
+        "eps: float = 0.5, bias: bool = False",
         "parameters=weight: (features,), bias: (features,) if bias, table: sizes",
         "__constant_fields=features,eps",
     ],
     [
         "arguments=features: int, first_long_switch: bool = True, second_long_switch: bool = False, bias: bool = True, "
-        "dtype: datatype.dtype = datatype.float32, eps: float = 1e-5, "
+        f"{DTYPE}, eps: float = 1e-5, "
         "one_rather_long_argument: int = 1, another_rather_long_argument: int = 2, a_third_rather_long_argument: int = 3",
     ],
 ]

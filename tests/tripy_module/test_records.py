@@ -37,7 +37,18 @@ def test_changes_that_are_not_committed_are_a_problem_that_is_named(repository):
 
 
 def test_a_template_without_git_data_has_no_version(tmp_path):
-    assert origin(tmp_path, "address") == Origin("address", "", "the template came without git data")
+    found = origin(tmp_path, "address")
+
+    assert (found.commit, found.problem) == ("", "the template came without git data")
+
+
+def test_a_template_in_the_folder_for_temporary_files_does_not_last(tmp_path, monkeypatch):
+    (tmp_path / "unpacked").mkdir()
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "elsewhere"))
+    assert not origin(tmp_path / "unpacked", "address").temporary
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert origin(tmp_path / "unpacked", "address").temporary
 
 
 def test_a_folder_inside_another_repository_does_not_pass_for_it(repository):
