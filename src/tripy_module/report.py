@@ -140,8 +140,7 @@ def _next_rows(result: Result, module: str) -> list[Row]:
     what = "fill in the TODOs" if answers.mode == "exercise" else "write the math"
     rows: list[Row] = [("next", f"{what}: {project.root / paths.module}:{math}")]
     if result.interpreter is not None:
-        command = testing.command(result.interpreter, project.root, [project.root / paths.test])
-        rows.append(("", f"run the tests again: {testing.shell_line(command, windows=os.name == 'nt')}"))
+        rows.append(("", f"run the tests again: {_again(result, result.interpreter)}"))
     if project.checkout:
         rows.append(
             (
@@ -155,6 +154,21 @@ def _next_rows(result: Result, module: str) -> list[Row]:
             ("", "contribute it: answer the same questions inside the tripy/ folder of a TensorRT-Incubator checkout")
         )
     return rows
+
+
+def _again(result: Result, interpreter: Interpreter) -> str:
+    """The line that runs the tests once more, also when the template that did it now is gone."""
+    test = result.project.root / result.paths.test
+    command = testing.command(interpreter, result.project.root, [test])
+    if not result.origin.temporary or interpreter.backend != "tripy_cpu":
+        return testing.shell_line(command, windows=os.name == "nt")
+    python = str(interpreter.executable)
+    lasting = testing.Command(
+        (python, "-m", "pytest", "-p", "tripy_cpu.pytest_plugin", "--noconftest", str(test)),
+        {**command.variables, "PYTHONPATH": str(result.project.root)},
+    )
+    install = testing.Command((python, "-m", "pip", "install", result.origin.address), {})
+    return "; ".join(testing.shell_line(line, windows=os.name == "nt") for line in (install, lasting))
 
 
 def _write(stream: TextIO, rows: list[Row], style: str) -> None:

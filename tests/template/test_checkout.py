@@ -106,7 +106,7 @@ def test_several_modules_live_side_by_side(cookiecutter, checkout):
 def test_added_arguments_and_parameters_are_emitted_and_tested(cookiecutter, checkout):
     run = cookiecutter(
         "class_name=ScaledNorm",
-        "arguments=features:int, alpha: float, flag:bool=False, dtype: datatype.dtype=datatype.float32, eps: float=1e-5",
+        "arguments=features:int, alpha: float, flag:bool=False, dtype:datatype.dtype=datatype.float32, eps: float=1e-5",
         "parameters=weight: (features,), gain: (features, 2*features), offset: (2,) if flag, scale?: ()",
         "summary=Normalizes and remembers much more than it needs",
         cwd=checkout,

@@ -17,7 +17,8 @@ SIGNATURES = [
     [
         "arguments=features: int, n: int, label: str, ratio: float, act: Optional[Callable[[int], float]] = None, "
         f"bias: bool = True, {DTYPE}, eps: float = 1e-5, other: datatype.dtype = datatype.int8",
-        "parameters=weight: (features,), bias: (features,) if bias, a: (n, 2 * n), b: (features // 2 + n,) if n > 1, c?: ()",
+        "parameters=weight: (features,), bias: (features,) if bias, "
+        "a: (n, 2 * n), b: (features // 2 + n,) if n > 1, c?: ()",
         "class_name=Averylongclassnamethatisjustaslongasthetemplateadmits0000000",
     ],
     [
@@ -28,8 +29,8 @@ SIGNATURES = [
     ],
     [
         "arguments=features: int, first_long_switch: bool = True, second_long_switch: bool = False, bias: bool = True, "
-        f"{DTYPE}, eps: float = 1e-5, "
-        "one_rather_long_argument: int = 1, another_rather_long_argument: int = 2, a_third_rather_long_argument: int = 3",
+        f"{DTYPE}, eps: float = 1e-5, one_rather_long_argument: int = 1, "
+        "another_rather_long_argument: int = 2, a_third_rather_long_argument: int = 3",
     ],
 ]
 
