@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -9,6 +10,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# As upstream's, it needs CUDA as soon as it is imported.
+UPSTREAM_CONFTEST = """\
+import cupy
+import torch
+import triton
+
+assert torch.cuda.is_available()
+"""
+UPSTREAM_PYPROJECT = """\
+[project]
+name = "nvtripy"
+dynamic = ["version"]
+
+[tool.black]
+line-length = 120
+
+[tool.pytest.ini_options]
+addopts = "--strict-markers"
+markers = ["l1: slow tests", "l1_release_package: tests of the package"]
+"""
 GIT_IDENTITY = {
     "GIT_AUTHOR_NAME": "A Tester",
     "GIT_AUTHOR_EMAIL": "tester@example.com",
@@ -49,6 +70,28 @@ def installed_nvtripy() -> Path:
     assert spec is not None, "the tests need the nvtripy wheel; `uv run pytest` installs it"
     assert spec.origin is not None
     return Path(spec.origin).parent
+
+
+def copy_template(folder: Path) -> None:
+    """Make a git repository of the template as it is in the working tree, tagged v1.0.0."""
+    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).exists():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target)
+    commit_all(folder, "The template")
+    git(folder, "tag", "v1.0.0")
+
+
+def make_checkout(folder: Path) -> None:
+    """Make a tripy checkout of the installed wheel, with a conftest that needs CUDA."""
+    shutil.copytree(installed_nvtripy(), folder / "nvtripy", ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
+    (folder / "tests" / "frontend" / "module").mkdir(parents=True)
+    (folder / "tests" / "conftest.py").write_text(UPSTREAM_CONFTEST, encoding="utf-8")
+    (folder / "tests" / "frontend" / "module" / "test_module.py").write_text("import nvtripy as tp\n", encoding="utf-8")
+    (folder / "pyproject.toml").write_text(UPSTREAM_PYPROJECT, encoding="utf-8")
+    commit_all(folder, "A checkout")
 
 
 @dataclass(frozen=True)

@@ -8,42 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from harness import ROOT, Cookiecutter, commit_all, git, installed_nvtripy
-
-# As upstream's, it needs CUDA as soon as it is imported.
-UPSTREAM_CONFTEST = """\
-import cupy
-import torch
-import triton
-
-assert torch.cuda.is_available()
-"""
-UPSTREAM_PYPROJECT = """\
-[project]
-name = "nvtripy"
-dynamic = ["version"]
-
-[tool.black]
-line-length = 120
-
-[tool.pytest.ini_options]
-addopts = "--strict-markers"
-markers = ["l1: slow tests", "l1_release_package: tests of the package"]
-"""
+from harness import Cookiecutter, copy_template, git, make_checkout
 
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a git repository that holds the template as it is in the working tree, tagged v1.0.0."""
     folder = tmp_path_factory.mktemp("template") / "tripy-module"
-    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
-    for name in filter(None, names):
-        if (ROOT / name).exists():
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, target)
-    commit_all(folder, "The template")
-    git(folder, "tag", "v1.0.0")
+    copy_template(folder)
     return folder
 
 
@@ -59,13 +31,7 @@ def template_clone(template: Path, tmp_path: Path) -> Path:
 def pristine_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a tripy checkout made of the installed wheel, with the conftest that needs CUDA."""
     folder = tmp_path_factory.mktemp("checkout") / "tripy"
-    ignore = shutil.ignore_patterns("__pycache__", "*.pyi")
-    shutil.copytree(installed_nvtripy(), folder / "nvtripy", ignore=ignore)
-    (folder / "tests" / "frontend" / "module").mkdir(parents=True)
-    (folder / "tests" / "conftest.py").write_text(UPSTREAM_CONFTEST, encoding="utf-8")
-    (folder / "tests" / "frontend" / "module" / "test_module.py").write_text("import nvtripy as tp\n", encoding="utf-8")
-    (folder / "pyproject.toml").write_text(UPSTREAM_PYPROJECT, encoding="utf-8")
-    commit_all(folder, "A checkout")
+    make_checkout(folder)
     return folder
 
 
