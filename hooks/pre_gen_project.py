@@ -7,9 +7,11 @@ if not getattr(sys.flags, "safe_path", False):
 
 import json
 
-# Answers are data: JSON in a raw literal, whose quote `tojson` escapes.
+# Answers are data: JSON in a raw literal, whose quote is the one that `tojson` escapes.
+# fmt: off
 context = json.loads(r'''{{ cookiecutter | tojson }}''')
 template = json.loads(r'''{{ template_for(cookiecutter) | tojson }}''')
+# fmt: on
 sys.path.insert(0, template["source"])
 
 from tripy_module.generate import check
