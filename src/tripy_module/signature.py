@@ -24,8 +24,19 @@ _SUBSCRIPTED_TYPES = {"Callable", "Dict", "List", "Optional", "Sequence", "Tuple
 # An attribute of one of these names would hide a part of `nvtripy.Module`, and a local variable of one of the others
 # something that the emitted files use.
 _MODULE_ATTRIBUTES = {"forward", "load_state_dict", "named_children", "named_parameters", "state_dict"}
-_NAMES_IN_USE = {"constant_fields", "dataclass", "datatype", "export", "layer", "np", "nvtripy", "pytest", "self"}
-_NAMES_IN_USE |= {"shapes", "tp", "wrappers", "x"} | _PLAIN_TYPES
+_NAMES_IN_USE = {
+    "constant_fields",
+    "dataclass",
+    "datatype",
+    "export",
+    "layer",
+    "np",
+    "nvtripy",
+    "pytest",
+    "self",
+    "new_layer",
+}
+_NAMES_IN_USE |= {"new_layer", "shapes", "tp", "wrappers", "x"} | _PLAIN_TYPES
 
 _STRING = re.compile(r"""[ !#-&(-\[\]-~]*""")
 _LONGEST_TEXT = 2000
@@ -266,6 +277,10 @@ def check_name(answer: str, name: str) -> None:
     """
     if not name.isidentifier() or not name.isascii() or keyword.iskeyword(name):
         raise AnswerError(answer, f"{_mark(name)}: no Python name; use letters, digits and underscores")
+    if name != name.lower():
+        raise AnswerError(
+            answer, f"{_mark(name)}: has capitals, as no name in nvtripy's signatures; write {name.lower()}"
+        )
     if name.startswith("_"):
         raise AnswerError(answer, f"{_mark(name)}: a public name has no leading underscore; leave it out")
     if name in _MODULE_ATTRIBUTES | _NAMES_IN_USE:

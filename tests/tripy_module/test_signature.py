@@ -75,6 +75,8 @@ def test_parameters_get_the_spelling_of_black(written, rendered):
         ("forward: int", "in use in every module"),
         ("tp: int", "in use in every module"),
         ("_a: int", "leading underscore"),
+        ("DefaultParameter: int", "has capitals"),
+        ("new_layer: int", "in use in every module"),
         ("a: int, a: int", "stands there twice"),
         ("a: int = {{ 1 }}", "looks like a template"),
         ("\u0430: int", "ASCII"),
