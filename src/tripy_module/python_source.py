@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 import io
+import itertools
 import re
 import tokenize
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
+_NEWLINE = re.compile(rb"\r\n|\r|\n")
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -53,13 +57,22 @@ class Source:
         Raises:
             SyntaxError: It is no Python of this version, or cannot be decoded.
         """
+        if b"\0" in content:
+            line = _newlines(content[: content.index(b"\0")]) + 1
+            raise SyntaxError("there is a null byte", (None, line, None, None))
         try:
             encoding = tokenize.detect_encoding(io.BytesIO(content).readline)[0]
             text = content.decode(encoding)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the file's own invalid escapes are not ours to report
                 tree = ast.parse(text)
-        except (ValueError, LookupError, RecursionError, MemoryError) as error:
+        except UnicodeDecodeError as error:
+            line = _newlines(content[: error.start]) + 1
+            problem = f"byte 0x{content[error.start]:02x} is not {error.encoding}"
+            raise SyntaxError(problem, (None, line, None, None)) from error
+        except (RecursionError, MemoryError) as error:
+            raise SyntaxError("it is nested too deeply") from error
+        except (ValueError, LookupError) as error:
             raise SyntaxError(str(error)) from error
         if text.encode(encoding) != content:
             raise SyntaxError(f"its encoding {encoding} does not give back the same bytes")
@@ -75,7 +88,7 @@ class Source:
 
     def line_start(self, number: int) -> int:
         """Where a line begins, counted from 1; the one after the last begins at the end."""
-        return sum(map(len, self.lines[: number - 1]))
+        return self._starts[min(number - 1, len(self.lines))]
 
     def start(self, node: Located) -> int:
         """Where a node begins."""
@@ -87,10 +100,23 @@ class Source:
         assert node.end_col_offset is not None, "parsed nodes have an end"  # noqa: S101
         return self.line_start(node.end_lineno) + node.end_col_offset
 
-    def newline(self, number: int) -> bytes:
-        """How a line ends, or its nearest neighbour above or below that has an end."""
+    def text(self, node: ast.stmt | ast.expr | ast.alias) -> bytes:
+        """A node as it is written."""
+        return self.utf8[self.start(node) : self.end(node)]
+
+    def newline_before(self, position: int) -> bytes:
+        """How the nearest line above a position ends, or else the nearest below."""
+        number = bisect_left(self._starts, position)
         for line in (*reversed(self.lines[:number]), *self.lines[number:]):
             ending = line[len(line.rstrip(b"\r\n")) :]
             if ending:
                 return ending
         return b"\n"
+
+    @cached_property
+    def _starts(self) -> tuple[int, ...]:
+        return tuple(itertools.accumulate(map(len, self.lines), initial=0))
+
+
+def _newlines(content: bytes) -> int:
+    return len(_NEWLINE.findall(content))

@@ -7,9 +7,10 @@ That is why adding never depends on anything but the text, and why removal gives
 from __future__ import annotations
 
 import ast
+import contextlib
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tripy_module.errors import UserError
@@ -50,10 +51,11 @@ class _Registration:
 
     def imported_by(self, node: ast.stmt) -> bool:
         return (
-            isinstance(node, ast.ImportFrom)
-            and self.sibling(node) == self.path
-            and any(alias.name == self.name and alias.asname in (None, self.name) for alias in node.names)
+            isinstance(node, ast.ImportFrom) and self.sibling(node) == self.path and any(map(self.is_alias, node.names))
         )
+
+    def is_alias(self, alias: ast.alias) -> bool:
+        return alias.name == self.name and alias.asname in (None, self.name)
 
 
 def add(source: bytes | None, package: str, module: str, name: str) -> bytes:
@@ -72,16 +74,10 @@ def add(source: bytes | None, package: str, module: str, name: str) -> bytes:
         RegistrationError: The file does not parse, gives the name to something else, or cannot be patched safely.
     """
     what = _Registration(package, module, name)
-    parsed = _parse(_CREATED if source is None else source)
-    _check_unbound(parsed.tree, what)
-    edits: list[Edit] = []
-    if not any(what.imported_by(node) for node in parsed.tree.body):
-        edits.append(_import_edit(parsed, what))
-    exported = _export_list(parsed.tree, name)
-    if exported is not None:
-        edits += _export_edits(parsed, exported, name)
-    result = parsed.edited(edits)
-    _check_same(parsed, _parse(result), what)
+    before = _parse(_CREATED if source is None else source)
+    _check_unbound(before.tree, what)
+    result = before.edited([*_import_edits(before, what), *_export_edits(before, what)])
+    _check_same(before, result, what)
     return result
 
 
@@ -92,25 +88,40 @@ def remove(source: bytes, package: str, module: str, name: str) -> bytes | None:
         The content without the class, the same where it is not registered, None for a file that `add` had created.
 
     Raises:
-        RegistrationError: The file does not parse, or cannot be patched safely.
+        RegistrationError: The file does not parse, uses the class, or cannot be patched safely.
     """
-    if not is_registered(source, package, module, name):
-        return source
     what = _Registration(package, module, name)
     parsed = _parse(source)
-    exported = list(_export_removals(parsed, name)) or [()]
+    if not any(what.imported_by(node) for node in parsed.tree.body):
+        return source
+    _check_unused(parsed.tree, what)
+    listed = list(_export_removals(parsed, what))
+    if listed:
+        parsed = _undone(parsed, what, listed, _export_edits)
+    content = _undone(parsed, what, _import_removals(parsed, what), _import_edits).edited([])
+    return None if content == _CREATED else content
+
+
+def _undone(
+    source: Source,
+    what: _Registration,
+    removals: Iterable[tuple[Edit, ...]],
+    additions: Callable[[Source, _Registration], list[Edit]],
+) -> Source:
+    """The text that the additions turn into this one; where there is none, the first that lacks our class only."""
     found = None
-    for edits in itertools.product(_import_removals(parsed, what), exported):
-        content = parsed.edited([edit for part in edits for edit in part])
+    for edits in removals:
+        content = source.edited(edits)
         try:
-            _check_same(_parse(content), parsed, what)
+            _check_same(source, content, what)
+            left = _parse(content)
+            found = found or left
+            if left.edited(additions(left, what)) == source.edited([]):
+                return left
         except RegistrationError:
             continue
-        found = content if found is None else found
-        if add(content, package, module, name) == source:
-            return None if content == _CREATED else content
     if found is None:
-        raise RegistrationError(f"{name} cannot be taken out of it safely; take out its import by hand")
+        raise RegistrationError(f"{what.name} cannot be taken out safely; take it out by hand")
     return found
 
 
@@ -144,13 +155,19 @@ def _parse(content: bytes) -> Source:
 # Where the import goes
 
 
+def _import_edits(source: Source, what: _Registration) -> list[Edit]:
+    """The insertion of one line, unless it is there."""
+    if any(what.imported_by(node) for node in source.tree.body):
+        return []
+    return [_import_edit(source, what)]
+
+
 def _import_edit(source: Source, what: _Registration) -> Edit:
-    """The insertion of one line."""
     body = source.tree.body
     run = _sibling_run(body, what)
     if run:
         relative = sum(node.level for node in run) * 2 > len(run)
-        before = _predecessor(run, what)
+        before = _predecessor(run, what) or _shares_line(source, run[0])
         position = _line_after(source, before) if before else source.line_start(run[0].lineno)
         return _insertion(source, position, what.statement(relative=relative), blank=False)
     head = list(itertools.takewhile(_is_head, body))
@@ -161,8 +178,13 @@ def _import_edit(source: Source, what: _Registration) -> Edit:
     following = source.lines[len(lines) : len(lines) + 1]
     if lines and (not following or not following[0].strip()):
         return _insertion(source, sum(map(len, lines)), what.statement(relative=False), blank=True)
-    first = sum(map(len, itertools.takewhile(_KEPT_FIRST.match, source.lines[:2])))
-    return _insertion(source, first, what.statement(relative=False), blank=False)
+    return _insertion(source, source.line_start(_kept_lines(source) + 1), what.statement(relative=False), blank=False)
+
+
+def _kept_lines(source: Source) -> int:
+    """How many lines the interpreter and the encoding take: a declaration counts on the first two lines only."""
+    top = list(itertools.takewhile(lambda line: line.strip()[:1] in (b"", b"#"), source.lines[:2]))
+    return max((number for number, line in enumerate(top, 1) if _KEPT_FIRST.match(line)), default=0)
 
 
 def _sibling_run(body: Sequence[ast.stmt], what: _Registration) -> list[ast.ImportFrom]:
@@ -196,6 +218,11 @@ def _predecessor(run: Sequence[ast.ImportFrom], what: _Registration) -> ast.Impo
     return run[position - 1] if position else None
 
 
+def _shares_line(source: Source, node: ast.ImportFrom) -> ast.ImportFrom | None:
+    """The statement itself, if another stands before it on its line, which nothing can be put between."""
+    return node if source.utf8[source.line_start(node.lineno) : source.start(node)].strip() else None
+
+
 def _is_head(node: ast.stmt) -> bool:
     """Whether a statement belongs to what stands above all code: docstring and imports."""
     docstring = (
@@ -214,8 +241,7 @@ def _line_after(source: Source, node: ast.stmt) -> int:
 
 
 def _insertion(source: Source, position: int, statement: bytes, *, blank: bool) -> Edit:
-    number = source.utf8[:position].count(b"\n") or source.utf8[:position].count(b"\r")
-    newline = source.newline(number)
+    newline = source.newline_before(position)
     above = newline if blank else b""
     if position and source.utf8[position - 1 : position] not in (b"\n", b"\r"):  # the last line has no end
         return Edit(position, position, newline + above + statement)
@@ -228,7 +254,7 @@ def _import_removals(source: Source, what: _Registration) -> Iterator[tuple[Edit
         if not what.imported_by(node) or not isinstance(node, ast.ImportFrom):
             continue
         if len(node.names) > 1:
-            index = next(i for i, alias in enumerate(node.names) if alias.name == what.name)
+            index = next(i for i, alias in enumerate(node.names) if what.is_alias(alias))
             yield from _element_removals(source, node.names, index)
             continue
         start, end = source.line_start(node.lineno), _line_after(source, node)
@@ -257,7 +283,7 @@ def _before_newline(text: bytes, position: int) -> int:
 
 def _export_list(tree: ast.Module, name: str) -> ast.List | ast.Tuple | None:
     """The last literal of `__all__`, which is to list the name; None where nothing is to be done."""
-    values = list(_export_values(tree))
+    values = [value for node in tree.body for value in _export_values(node)]
     literals = [literal for value in values for literal in _literals(value)]
     if any(name in _strings(literal) for literal in literals):
         return None
@@ -273,17 +299,16 @@ def _export_list(tree: ast.Module, name: str) -> ast.List | ast.Tuple | None:
     return None
 
 
-def _export_values(tree: ast.Module) -> Iterator[ast.expr]:
-    """What `__all__` is set to or extended by, in order."""
-    for node in tree.body:
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if node.value is not None and any(_is_export(target) for target in targets):
-                yield node.value
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "extend" and _is_export(call.func.value):
-                yield from call.args[:1]
+def _export_values(node: ast.stmt) -> Iterator[ast.expr]:
+    """What a statement sets `__all__` to, or extends it by."""
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if node.value is not None and any(map(_is_export, targets)):
+            yield node.value
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "extend" and _is_export(call.func.value):
+            yield from call.args[:1]
 
 
 def _is_export(node: ast.expr) -> bool:
@@ -303,11 +328,19 @@ def _strings(literal: ast.List | ast.Tuple) -> list[str]:
     return [e.value for e in literal.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
 
 
-def _export_edits(source: Source, literal: ast.List | ast.Tuple, name: str) -> list[Edit]:
+def _export_edits(source: Source, what: _Registration) -> list[Edit]:
+    """List the name where there is a list of names."""
+    literal = _export_list(source.tree, what.name)
+    return [] if literal is None else _element_edits(source, literal, what.name)
+
+
+def _element_edits(source: Source, literal: ast.List | ast.Tuple, name: str) -> list[Edit]:
     """List the name where sorting puts it, else last, in the style of the others."""
     elements, names = literal.elts, _strings(literal)
     if not elements:
-        return [Edit(source.start(literal) + 1, source.start(literal) + 1, f'"{name}"'.encode("ascii"))]
+        inside = source.start(literal) + 1
+        comma = "," if isinstance(literal, ast.Tuple) else ""
+        return [Edit(inside, inside, f'"{name}"{comma}'.encode("ascii"))]
     position = len(names)
     if names == sorted(names):
         position = sum(other < name for other in names)
@@ -323,8 +356,8 @@ def _export_edits(source: Source, literal: ast.List | ast.Tuple, name: str) -> l
     neighbour = elements[max(position - 1, 0)]
     line = source.lines[neighbour.lineno - 1]
     indent = line[: len(line) - len(line.lstrip())]
-    newline = source.newline(neighbour.lineno)
     place = source.line_start(neighbour.lineno + (1 if position else 0))
+    newline = source.newline_before(place)
     end = source.end(elements[-1])
     if position < len(elements) or _has_comma(source, end):
         return [Edit(place, place, indent + text + b"," + newline)]
@@ -342,32 +375,36 @@ def _has_comma(source: Source, end: int) -> bool:
     return source.utf8[end:].lstrip()[:1] == b","
 
 
-def _export_removals(source: Source, name: str) -> Iterator[tuple[Edit, ...]]:
-    for value in _export_values(source.tree):
+def _export_removals(source: Source, what: _Registration) -> Iterator[tuple[Edit, ...]]:
+    for value in itertools.chain.from_iterable(map(_export_values, source.tree.body)):
         for literal in _literals(value):
-            if name in _strings(literal):
-                yield from _element_removals(source, literal.elts, _strings(literal).index(name))
+            if what.name in _strings(literal):
+                yield from _element_removals(source, literal.elts, _strings(literal).index(what.name))
 
 
 def _element_removals(
     source: Source, elements: Sequence[ast.expr | ast.alias], index: int
 ) -> Iterator[tuple[Edit, ...]]:
-    """The ways in which an element may have come into a list."""
+    """The ways in which an element may have come into a list, the least harmful to hand-written ones first."""
     element = elements[index]
     start, end = source.start(element), source.end(element)
     line, below = source.line_start(element.lineno), source.line_start((element.end_lineno or element.lineno) + 1)
-    alone = not any(other.lineno == element.lineno for other in elements if other is not element)
-    if alone and len(elements) > 1:
+    previous = elements[index - 1] if index else None
+    following = elements[index + 1] if index + 1 < len(elements) else None
+    if not any(other.lineno == element.lineno for other in elements if other is not element):
         yield (Edit(line, below, b""),)
-        if index:
-            comma = source.end(elements[index - 1])
+        if previous:
+            comma = source.end(previous)
             yield (Edit(comma, comma + 1, b""), Edit(line, below, b""))
-    if index:
-        yield (Edit(source.end(elements[index - 1]), end, b""),)
-    if index + 1 < len(elements):
-        yield (Edit(start, source.start(elements[index + 1]), b""),)
-    if len(elements) == 1:
-        yield (Edit(start, end, b""),)
+    if following and following.lineno == element.end_lineno:
+        yield (Edit(start, source.start(following), b""),)
+    if previous:
+        yield (Edit(source.end(previous), end, b""),)
+        yield (Edit(source.end(previous) + 1, end, b""),)  # `("A", "B")` without the last is `("A",)`
+    if following:
+        yield (Edit(start, source.start(following), b""),)
+    yield (Edit(start, end, b""),)
+    yield (Edit(start, end + 1, b""),)
 
 
 # What must hold
@@ -379,57 +416,83 @@ def _check_unbound(tree: ast.Module, what: _Registration) -> None:
     Raises:
         RegistrationError: It does.
     """
-    for node in tree.body:
-        for part in _executed_with(node):
-            if not what.imported_by(part) and what.name in _bound_names(part):
-                raise RegistrationError(
-                    f"line {part.lineno}: {what.name} is something else already; choose another class_name"
-                )
+    for node in _in_module_scope(tree):
+        if what.name in _bound_names(node, what):
+            line = getattr(node, "lineno", 1)
+            raise RegistrationError(f"line {line}: {what.name} is something else already; choose another class_name")
 
 
-def _executed_with(node: ast.stmt) -> Iterator[ast.stmt]:
-    """A statement and those inside it that bind names of the module."""
-    yield node
-    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.stmt):
-                yield from _executed_with(child)
-            elif isinstance(child, ast.ExceptHandler):
-                for inner in child.body:
-                    yield from _executed_with(inner)
+def _in_module_scope(tree: ast.Module) -> Iterator[ast.AST]:
+    """The nodes whose names are the module's, from the top."""
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, ast.comprehension):  # its targets are its own
+            left += [*reversed(node.ifs), node.iter]
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            left += reversed(list(ast.iter_child_nodes(node)))
 
 
-def _bound_names(node: ast.stmt) -> set[str]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return {node.name}
+def _bound_names(node: ast.AST, what: _Registration) -> set[str | None]:
+    """The names that a node by itself gives a meaning, or takes it from."""
     if isinstance(node, (ast.Import, ast.ImportFrom)):
-        return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
-    return set()
+        ours = isinstance(node, ast.ImportFrom) and what.imported_by(node)
+        return {(a.asname or a.name).partition(".")[0] for a in node.names if not (ours and what.is_alias(a))}
+    if isinstance(node, ast.Name):
+        return set() if isinstance(node.ctx, ast.Load) else {node.id}
+    if isinstance(node, ast.MatchMapping):
+        return {node.rest}
+    named = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+    return {node.name} if isinstance(node, named) else set()
 
 
-def _check_same(before: Source, after: Source, what: _Registration) -> None:
-    """Make sure that the files differ in nothing but our import and our entry in `__all__`.
+def _check_unused(tree: ast.Module, what: _Registration) -> None:
+    """Refuse to take out what the rest of the file needs.
 
     Raises:
-        RegistrationError: They do.
+        RegistrationError: It does.
     """
-    if _without(before.tree, what) != _without(after.tree, what):
-        raise RegistrationError(f"it cannot be patched safely; add the import of {what.name} by hand")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == what.name:
+            raise RegistrationError(f"line {node.lineno} uses {what.name}; take that out first")
 
 
-def _without(tree: ast.Module, what: _Registration) -> list[str]:
+def _check_same(before: Source, content: bytes, what: _Registration) -> None:
+    """Make sure that a text differs from another in nothing but our import and our entry in `__all__`.
+
+    Raises:
+        RegistrationError: It does not.
+    """
+    with contextlib.suppress(SyntaxError):
+        if _without(before, what) == _without(Source.parse(content), what):
+            return
+    raise RegistrationError(f"it cannot be patched safely; add the import of {what.name} by hand")
+
+
+def _without(source: Source, what: _Registration) -> list[str | bytes]:
     """The statements, without the class."""
-    left = []
-    for node in ast.parse(ast.unparse(tree)).body:
-        if isinstance(node, ast.ImportFrom) and what.imported_by(node):
-            node.names = [alias for alias in node.names if alias.name != what.name]
-            if not node.names:
-                continue
-        for part in ast.walk(node):
-            if isinstance(part, (ast.List, ast.Tuple)):
-                part.elts = [e for e in part.elts if not (isinstance(e, ast.Constant) and e.value == what.name)]
-        left.append(ast.dump(node))
+    left: list[str | bytes] = []
+    for node in source.tree.body:
+        if what.sibling(node) == what.path:
+            left += _import_without(node, what)
+        elif any(_export_values(node)):
+            left.append(_list_without(source.text(node), what))
+        else:
+            left.append(source.text(node))
     return left
+
+
+def _import_without(node: ast.stmt, what: _Registration) -> list[str]:
+    """The names that an import of ours brings besides the class."""
+    names = node.names if isinstance(node, ast.ImportFrom) else []
+    return [ast.dump(alias) for alias in names if not what.is_alias(alias)]
+
+
+def _list_without(statement: bytes, what: _Registration) -> str:
+    """A statement about `__all__`; parsed anew, since the tree is not to be changed."""
+    tree = ast.parse(statement)
+    for literal in ast.walk(tree):
+        if isinstance(literal, (ast.List, ast.Tuple)):
+            literal.elts = [e for e in literal.elts if not (isinstance(e, ast.Constant) and e.value == what.name)]
+    return ast.dump(tree)

@@ -86,7 +86,8 @@ def copy_template(folder: Path) -> None:
 
 def make_checkout(folder: Path, package: Path | None = None) -> None:
     """Make a tripy checkout of a wheel's package, the installed one by default, with a conftest that needs CUDA."""
-    shutil.copytree(package or installed_nvtripy(), folder / "nvtripy", ignore=shutil.ignore_patterns("__pycache__", "*.pyi"))
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyi")
+    shutil.copytree(package or installed_nvtripy(), folder / "nvtripy", ignore=ignored)
     (folder / "tests" / "frontend" / "module").mkdir(parents=True)
     (folder / "tests" / "conftest.py").write_text(UPSTREAM_CONFTEST, encoding="utf-8")
     (folder / "tests" / "frontend" / "module" / "test_module.py").write_text("import nvtripy as tp\n", encoding="utf-8")
