@@ -175,7 +175,7 @@ def _examine(
     folder = Path(facts["nvtripy"]).parent
     if checkout and folder.resolve() != (project / "nvtripy").resolve():
         return _Problem(1, f"{python} imports nvtripy from {folder}, not from the checkout {project}; mend its path")
-    unsupported = _unsupported(facts["version"], folder)
+    unsupported = _unsupported(facts["version"], folder, tuple(facts["python"]))
     if unsupported and not any_version:
         return _Problem(2, unsupported)
     real = bool(facts.get("gpu"))
@@ -196,9 +196,12 @@ def _examine(
     )
 
 
-def _unsupported(version: str, folder: Path) -> str:
+def _unsupported(version: str, folder: Path, python: tuple[int, ...]) -> str:
     """Why a version of nvtripy will not do, or ""."""
     numbers = tuple(int(part) for part in version.split(".")[:3] if part.isdigit())
+    if numbers == (0, 1, 5) and python >= (3, 11):
+        # Its error texts subtract columns that Python 3.11 leaves out, and every evaluation makes such texts.
+        return f"nvtripy 0.1.5 does not work on Python 3.11 or later ({folder}); use Python 3.10, or nvtripy 0.1.6"
     if len(numbers) == 3 and _OLDEST <= numbers <= _NEWEST:
         return ""
     if not version:

@@ -196,7 +196,8 @@ PIECES = [
     "import os\n", "from typing import Any\n", "from pkg.m import M\n", "from pkg.a import A\n", "from .b import B\n",
     "from pkg.z import (\n    Z,  # the last\n)\n", "X = 1\n", "# a comment\n", "\n", "\n\n", "import sys; Y = 2\n",
     "try:\n    import fast\nexcept ImportError:\n    fast = None\n", "if True:\n    from pkg.t import T\n",
-    "def f():\n    from pkg.l import L\n\n    return L\n", "__all__ = ['A', 'M']\n", '__all__ = [\n    "B",\n    "A"\n]\n',
+    "def f():\n    from pkg.l import L\n\n    return L\n", "__all__ = ['A', 'M']\n",
+    '__all__ = [\n    "B",\n    "A"\n]\n',
     '__all__ += ("M",)\n', "print(sorted(globals()))\n", "S = '''\nfrom pkg.s import S\n'''\n",
 ]  # fmt: skip
 
