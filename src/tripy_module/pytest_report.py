@@ -69,7 +69,8 @@ class Recorder:
         self.counts[what] += 1
         text = _COLOR.sub("", report.longreprtext)
         crash = getattr(report.longrepr, "reprcrash", None)
-        message = _COLOR.sub("", crash.message) if crash is not None else text
+        marked = [line for line in text.splitlines() if line.startswith("E ")]
+        message = _COLOR.sub("", crash.message) if crash is not None else "\n".join(marked) or text
         self.failures.append({"name": report.nodeid, "message": _first_words(message), "text": text})
 
 

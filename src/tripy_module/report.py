@@ -166,8 +166,9 @@ def _again(result: Result, interpreter: Interpreter) -> str:
     lasting = testing.Command(
         (python, "-m", "pytest", "-p", "tripy_cpu.pytest_plugin", "--noconftest", str(test)),
         {**command.variables, "PYTHONPATH": str(result.project.root)},
+        result.project.root,
     )
-    install = testing.Command((python, "-m", "pip", "install", result.origin.address), {})
+    install = testing.Command((python, "-m", "pip", "install", result.origin.address), {}, result.project.root)
     return "; ".join(testing.shell_line(line, windows=os.name == "nt") for line in (install, lasting))
 
 

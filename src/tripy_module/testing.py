@@ -66,10 +66,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, and what it needs in the environment."""
+    """A command line, the folder to run it in, and what it needs in the environment."""
 
     arguments: tuple[str, ...]
     variables: Mapping[str, str]
+    folder: Path
 
 
 def command(interpreter: Interpreter, project: Path, tests: Sequence[Path]) -> Command:
@@ -77,19 +78,23 @@ def command(interpreter: Interpreter, project: Path, tests: Sequence[Path]) -> C
     variables = {"PYTHONPATH": os.pathsep.join([str(project), str(SOURCE)])}
     options: tuple[str, ...] = ()
     if interpreter.backend == "tripy_cpu":
-        options = ("-c", str(SOURCE / "tripy_module" / "isolated.ini"), "--rootdir", str(project))
+        options = (
+            "-c",
+            str(SOURCE / "tripy_module" / "isolated.ini"),
+            "--rootdir=.",
+        )  # variables in its path would be expanded
         if interpreter.needs_force:
             variables["TRIPY_CPU"] = "always"
-    return Command((str(interpreter.executable), "-m", "pytest", *options, *map(str, tests)), variables)
+    return Command((str(interpreter.executable), "-m", "pytest", *options, *map(str, tests)), variables, project)
 
 
 def shell_line(command: Command, *, windows: bool) -> str:
     """The command as it can be pasted into a POSIX shell, or into PowerShell."""
     if windows:
         settings = "".join(f"$env:{name} = {_quoted(value)}; " for name, value in command.variables.items())
-        return settings + "& " + " ".join(map(_quoted, command.arguments))
+        return f"cd {_quoted(str(command.folder))}; {settings}& {' '.join(map(_quoted, command.arguments))}"
     settings = "".join(f"{name}={shlex.quote(value)} " for name, value in command.variables.items())
-    return settings + shlex.join(command.arguments)
+    return f"(cd {shlex.quote(str(command.folder))} && {settings}{shlex.join(command.arguments)})"
 
 
 def run(
