@@ -19,7 +19,7 @@ _START = Path.cwd()  # cookiecutter changes to the template's folder before it r
 sys.path.insert(0, str(_ROOT / "src"))
 
 from tripy_module import answers, exports, project, recipes  # noqa: E402
-from tripy_module.errors import UserError  # noqa: E402
+from tripy_module.errors import UserError, of_system  # noqa: E402
 
 Context = Mapping[str, str]
 Result = TypeVar("Result")
@@ -45,6 +45,8 @@ def _one_line(function: Callable[..., Result]) -> Callable[..., Result]:
             return function(*arguments)
         except UserError as error:
             raise click.ClickException(str(error)) from error
+        except OSError as error:
+            raise click.ClickException(str(of_system(error))) from error
 
     return wrapper
 
@@ -96,9 +98,16 @@ def default_copyright_holder(package: str) -> str:
     return answers.UPSTREAM_COPYRIGHT_HOLDER if package.startswith("nvtripy.") else ""
 
 
-def project_folder(project_dir: str) -> str:
-    """The answer `project_dir`, absolute, since hooks run in another folder."""
-    return str(_START / project_dir) if project_dir else ""
+def project_folder(context: Context) -> str:
+    """The answer `project_dir`, absolute, since hooks run in another folder; the last look at all answers."""
+    given = answers.Answers.from_context(context)
+    answers.validate(given, _recipe(context))
+    if not context["project_dir"]:
+        return ""
+    root = _START / context["project_dir"]
+    if project.locate(str(root), given.package, root).checkout:
+        exports.check_untaken(root / "nvtripy", given.class_name, given.module_name)
+    return str(root)
 
 
 def template_for(context: Context) -> dict[str, str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import keyword
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -21,6 +23,8 @@ _LONGEST_NAME = 60  # longer ones make lines that black would split
 _USED_CLASS_NAMES = {"Callable", "DefaultParameter", "Dict", "GetInput", "GetReturn", "If", "List", "OneOf", "Optional"}
 _USED_CLASS_NAMES |= {"OptionalParameter", "Sequence", "Tuple", "Union", "None", "True", "False"}
 _USED_MODULE_NAMES = {"constant_fields", "dataclass", "datatype", "export", "nvtripy", "wrappers"}
+_USED_PACKAGES = {"tests", "tripy_cpu", "tripy_module", "tensorrt", "mlir_tensorrt", "numpy", "np", "tp", "pytest"}
+_USED_PACKAGES |= {"colored", "ml_dtypes"}
 # Reserved by Windows, where no file of such a name can be made.
 _DEVICE_NAMES = {"aux", "con", "nul", "prn"} | {f"{port}{number}" for port in ("com", "lpt") for number in range(10)}
 
@@ -71,9 +75,10 @@ class Answers:
 
 
 def module_name_for(class_name: str) -> str:
-    """The snake case of a class name: `RMSNorm` -> `rms_norm`, `Conv2dBlock` -> `conv2d_block`."""
+    """The snake case of a class name: `RMSNorm` -> `rms_norm`, `Conv2dBlock` -> `conv2d_block`, `Foo2D` -> `foo2d`."""
     words = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", class_name)
-    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", words).lower()
+    words = re.sub(r"([a-z])([A-Z])|([0-9])([A-Z][a-z])", r"\1\3_\2\4", words)
+    return words.lower()
 
 
 def validate(answers: Answers, recipe: RecipeSignature) -> None:
@@ -114,8 +119,8 @@ def check_module_name(name: str) -> None:
     _check_identifier("module_name", name, "rms_norm")
     if name != name.lower():
         raise AnswerError("module_name", f"{name!r} has capitals; file names of modules are in lower case, as rms_norm")
-    if name in _USED_MODULE_NAMES:
-        raise AnswerError("module_name", f"{name!r} is a name that the emitted file imports; choose another")
+    if name in _USED_MODULE_NAMES or name in dir(builtins):
+        raise AnswerError("module_name", f"{name!r} is a name that the emitted file uses; choose another")
     if name in _DEVICE_NAMES:
         raise AnswerError(
             "module_name", f"{name!r} is a device on Windows, where no file can have this name; choose another"
@@ -169,7 +174,7 @@ def check_arguments(text: str, recipe: RecipeSignature) -> tuple[signature.Argum
             raise AnswerError(
                 "arguments",
                 f"{argument.name}: the tests know no value for {argument.annotation}; give a default, "
-                f"for example `{argument.name}: {argument.annotation} = None`",
+                f"for example `{argument.name}: Optional[{argument.annotation}] = None`",
             )
     return arguments
 
@@ -205,7 +210,7 @@ def check_package(package: str) -> None:
         _check_identifier("package", part, OWN_PACKAGE)
         if part.lower() in _DEVICE_NAMES:
             raise AnswerError("package", f"{part!r} is a device on Windows, where no folder can have this name")
-    if package.split(".")[0] in {"tests", "test", "tripy_cpu", "tripy_module", "tensorrt", "mlir_tensorrt", "numpy"}:
+    if package.split(".")[0] in _USED_PACKAGES | sys.stdlib_module_names:
         raise AnswerError("package", f"{package!r} would hide another package; choose a name of your own")
 
 
@@ -237,7 +242,7 @@ def canonical_parameters(text: str, arguments: str, recipe: RecipeSignature) -> 
 
 def _check_constant_fields(text: str, arguments: tuple[signature.Argument, ...]) -> None:
     known = [argument.name for argument in arguments]
-    for name in text.replace(" ", "").split(",") if text else []:
+    for name in filter(None, text.replace(" ", "").split(",")):
         if name not in known:
             raise AnswerError("constant_fields", f"{name!r} is no argument; use some of: {', '.join(known)}")
 

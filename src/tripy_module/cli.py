@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tripy_module import interpreter, project, records, report, testing
-from tripy_module.errors import UserError
+from tripy_module.errors import UserError, of_system
 
 
 class _Command(click.Group):
@@ -19,7 +19,9 @@ class _Command(click.Group):
             return super().invoke(context)
         except UserError as error:
             report.show_error(str(error))
-            context.exit(1)
+        except OSError as error:
+            report.show_error(str(of_system(error)))
+        return context.exit(1)
 
 
 @click.group(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})

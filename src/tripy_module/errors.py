@@ -5,6 +5,11 @@ class UserError(Exception):
     """One clear line: what is wrong, with what, and what to do."""
 
 
+def of_system(error: OSError) -> UserError:
+    """An operating system's refusal as a line to read."""
+    return UserError(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}; nothing was changed")
+
+
 class AnswerError(UserError):
     """An answer that cannot be used.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 from tripy_module.errors import AnswerError
@@ -16,6 +17,7 @@ _SYMBOL = re.compile(r"\bsymbol=\"(\w+)\"")
 _MADE = re.compile(r"^(\w+)[ \t]*=[ \t]*_\w+\(", re.MULTILINE)
 
 
+@lru_cache
 def exported_names(nvtripy: Path) -> frozenset[str]:
     """All names that `nvtripy.<name>` gives, its own submodules included.
 
@@ -23,7 +25,7 @@ def exported_names(nvtripy: Path) -> frozenset[str]:
         nvtripy: The package's folder.
     """
     names = set()
-    for path in nvtripy.rglob("*.py"):
+    for path in filter(Path.is_file, nvtripy.rglob("*.py")):
         if path.parent == nvtripy and not path.stem.startswith("_"):
             names.add(path.stem)
         elif path.parent.parent == nvtripy and path.name == "__init__.py":

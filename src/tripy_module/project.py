@@ -113,7 +113,7 @@ def locate(project_dir: str, package: str, staging: Path) -> Project:
 
 def _recorded_package(folder: Path) -> str | None:
     """The package in the records of the modules that were generated into a folder."""
-    for record in sorted((folder / RECORDS).glob("*.yml")):
+    for record in filter(Path.is_file, sorted((folder / RECORDS).glob("*.yml"))):
         found = _PACKAGE_ANSWER.search(record.read_text(encoding="utf-8", errors="replace"))
         if found:
             return found[1]

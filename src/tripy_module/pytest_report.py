@@ -21,6 +21,17 @@ _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _SOURCE_LINE = re.compile(r"-->|\d* *\|")
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(call: Any) -> Generator[None, Any, None]:
+    """Turn what is still to do from a failure into an expected one."""
+    outcome = yield
+    error = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(error, NotImplementedError) and str(error).startswith("TODO"):
+        report = outcome.get_result()
+        report.outcome = "skipped"
+        report.wasxfail = f"{_TODO}{error}"
+
+
 class Recorder:
     """Collects what happens in one test run."""
 
@@ -28,16 +39,6 @@ class Recorder:
         self.counts = {"passed": 0, "failed": 0, "errors": 0, "skipped": 0, "todo": 0}
         self.failures: list[dict[str, str]] = []
         self.start = time.perf_counter()
-
-    @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_makereport(self, call: Any) -> Generator[None, Any, None]:
-        """Turn what is still to do from a failure into an expected one."""
-        outcome = yield
-        error = call.excinfo.value if call.excinfo is not None else None
-        if isinstance(error, NotImplementedError) and str(error).startswith("TODO"):
-            report = outcome.get_result()
-            report.outcome = "skipped"
-            report.wasxfail = f"{_TODO}{error}"
 
     def pytest_collectreport(self, report: Any) -> None:
         """Count a file that cannot be imported."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tripy_module.answers import Answers
-from tripy_module.errors import UserError
+from tripy_module.answers import Answers, check_module_name, check_package
+from tripy_module.errors import AnswerError, UserError
 from tripy_module.project import RECORDS
 
 _HEADER = "# What this module was generated from. Updates rest on it: leave it as it is.\n"
 _DIRTY = "-dirty"
+_OTHER_REPOSITORY = {"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_NAMESPACE"}
+_OTHER_REPOSITORY |= {"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"}
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,11 @@ def origin(root: Path, address: str) -> Origin:
         temporary = Path(tempfile.gettempdir()).resolve() in root.resolve().parents
         return Origin(address, "", "the template came without git data", temporary)
     command = ["git", "-C", str(root), "describe", "--tags", "--always", f"--dirty={_DIRTY}"]
+    # Inside a git hook, say, these point to another repository.
+    environ = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
     try:
         result = subprocess.run(
-            command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False
+            command, capture_output=True, env=environ, text=True, encoding="utf-8", errors="replace", check=False
         )
     except OSError as error:
         return Origin(address, "", f"git could not be run: {error.strerror}")
@@ -74,8 +79,11 @@ def packages(root: Path) -> dict[str, str]:
     def read(path: Path) -> tuple[str, str]:
         try:
             record = yaml.safe_load(path.read_text(encoding="utf-8"))
-            return str(record["module_name"]), str(record["package"])
-        except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError) as error:
+            name, package = str(record["module_name"]), str(record["package"])
+            check_module_name(name)
+            check_package(package)
+        except (yaml.YAMLError, OSError, UnicodeDecodeError, TypeError, KeyError, AnswerError) as error:
             raise UserError(f"{path} is no answers file of this template; mend it or remove it") from error
+        return name, package
 
     return dict(map(read, sorted((root / RECORDS).glob("*.yml"))))

@@ -17,6 +17,8 @@ from tripy_module.testing import Outcome
 
 _VERBS = {"create": "wrote", "modify": "patched", "delete": "deleted"}
 _MOST_FAILURE_LINES = 60
+# What `isolated.ini` says, for where that file does not last.
+_ISOLATED = ("--noconftest", "-p", "tripy_cpu.pytest_plugin", "-p", "tripy_module.pytest_report")
 
 
 # A label and a text; without a label, the text stands at the margin.
@@ -164,7 +166,7 @@ def _again(result: Result, interpreter: Interpreter) -> str:
         return testing.shell_line(command, windows=os.name == "nt")
     python = str(interpreter.executable)
     lasting = testing.Command(
-        (python, "-m", "pytest", "-p", "tripy_cpu.pytest_plugin", "--noconftest", str(test)),
+        (python, "-m", "pytest", *_ISOLATED, str(test)),
         {**command.variables, "PYTHONPATH": str(result.project.root)},
         result.project.root,
     )

@@ -23,20 +23,11 @@ _SUBSCRIPTED_TYPES = {"Callable", "Dict", "List", "Optional", "Sequence", "Tuple
 
 # An attribute of one of these names would hide a part of `nvtripy.Module`, and a local variable of one of the others
 # something that the emitted files use.
-_MODULE_ATTRIBUTES = {"forward", "load_state_dict", "named_children", "named_parameters", "state_dict"}
-_NAMES_IN_USE = {
-    "constant_fields",
-    "dataclass",
-    "datatype",
-    "export",
-    "layer",
-    "np",
-    "nvtripy",
-    "pytest",
-    "self",
-    "new_layer",
-}
-_NAMES_IN_USE |= {"new_layer", "shapes", "tp", "wrappers", "x"} | _PLAIN_TYPES
+_MODULE_ATTRIBUTES = {"forward", "initialize_dummy_parameters", "load_state_dict", "named_children", "named_parameters"}
+_MODULE_ATTRIBUTES |= {"state_dict"}
+_NAMES_IN_USE = {"constant_fields", "dataclass", "datatype", "export", "nvtripy", "wrappers"}  # in the module
+_NAMES_IN_USE |= {"layer", "new_layer", "np", "pytest", "request", "shapes", "tp", "x"}  # in its tests
+_NAMES_IN_USE |= {"all", "exec", "getattr", "self", "setattr", "super"} | _PLAIN_TYPES
 
 _STRING = re.compile(r"""[ !#-&(-\[\]-~]*""")
 _LONGEST_TEXT = 2000
@@ -158,12 +149,27 @@ def _argument(argument: ast.arg, default: ast.expr | None) -> Argument:
                 "arguments",
                 f"{_mark(_text(node))}: no data type of nvtripy; write `datatype.` and one of {', '.join(DTYPES)}",
             )
-    if annotation == "float" and isinstance(default, ast.Constant) and type(default.value) is int:
-        raise AnswerError(
-            "arguments",
-            f"{_mark(f'{name} = {default.value}')}: nvtripy takes no int for a float; write {default.value}.0",
-        )
+    _check_default(name, annotation, default)
     return Argument(name, annotation, _text(default))
+
+
+def _check_default(name: str, annotation: str, default: ast.expr) -> None:
+    """Refuse a default that nvtripy would refuse as a value; it checks values that are given, defaults never."""
+    value = default.operand if isinstance(default, ast.UnaryOp) else default
+    shown = _mark(f"{name}: {annotation} = {_text(default)}")
+    if isinstance(value, ast.Constant) and value.value is None:
+        if "Optional" not in annotation and "None" not in annotation:
+            raise AnswerError(
+                "arguments", f"{shown}: None is no {annotation}; write {name}: Optional[{annotation}] = None"
+            )
+    elif isinstance(value, ast.Constant):
+        kind = type(value.value).__name__
+        if annotation == "float" and kind == "int":
+            raise AnswerError("arguments", f"{shown}: nvtripy takes no int for a float; write {_text(default)}.0")
+        if kind not in annotation:
+            raise AnswerError("arguments", f"{shown}: {kind} is no {annotation}; write a default of that type")
+    elif annotation in _PLAIN_TYPES and isinstance(value, (ast.Tuple, ast.Attribute)):
+        raise AnswerError("arguments", f"{shown}: this is no {annotation}; write a default of that type")
 
 
 def _check_annotation(node: ast.expr, argument: str) -> None:
@@ -209,6 +215,8 @@ def _parameter(item: str, arguments: Collection[Argument]) -> Parameter:
             "parameters", f"{name}: {_mark(_text(shape))}: a shape is a tuple; write for example `({_text(shape)},)`"
         )
     _check_expression(shape, "parameters", names)
+    if any(isinstance(part, ast.Div) for part in ast.walk(shape)):
+        raise AnswerError("parameters", f"{name}: {_mark(_text(shape))}: a dimension is an int; write `//` for `/`")
     if condition is not None:
         _check_expression(condition, "parameters", names)
     return Parameter(name, _text(shape), "" if condition is None else _text(condition), optional)

@@ -76,13 +76,10 @@ class Command:
 def command(interpreter: Interpreter, project: Path, tests: Sequence[Path]) -> Command:
     """How to run the tests: with the project's own pytest configuration on TensorRT, isolated from it on the CPU."""
     variables = {"PYTHONPATH": os.pathsep.join([str(project), str(SOURCE)])}
-    options: tuple[str, ...] = ()
+    options = ["-p", "tripy_module.pytest_report"]
     if interpreter.backend == "tripy_cpu":
-        options = (
-            "-c",
-            str(SOURCE / "tripy_module" / "isolated.ini"),
-            "--rootdir=.",
-        )  # variables in its path would be expanded
+        # Not the project's path as the root: pytest would expand a variable in it.
+        options += ["-c", str(SOURCE / "tripy_module" / "isolated.ini"), "--rootdir=."]
         if interpreter.needs_force:
             variables["TRIPY_CPU"] = "always"
     return Command((str(interpreter.executable), "-m", "pytest", *options, *map(str, tests)), variables, project)
@@ -126,7 +123,7 @@ def run(
         variables = environment(project, os.environ if environ is None else environ)
         variables |= {name: value for name, value in what.variables.items() if name != "PYTHONPATH"}
         variables["TRIPY_MODULE_REPORT"] = str(report)
-        arguments = [*what.arguments, "-q", "-p", "tripy_module.pytest_report"]
+        arguments = [*what.arguments, "-q"]
         status = _run(arguments, project, variables, log, time_limit)
         output = log.read_text(encoding="utf-8", errors="replace")
         if not report.exists():

@@ -120,6 +120,33 @@ def test_added_arguments_and_parameters_are_emitted_and_tested(cookiecutter, che
     assert "Normalizes and remembers much more than it needs" in module
 
 
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ["__constant_fields=features,eps"],
+        ["arguments=features: int, dtype: datatype.dtype = datatype.float16, eps: float = 0.5"],
+        ["parameters=extra?: (features,), weight: (features,)"],
+        [
+            "arguments=features:int, n: int=2, on: bool = True,dtype:datatype.dtype = datatype.float16, eps: float = 1.0"
+        ],
+    ],
+    ids=["features kept as a constant", "other defaults", "optional parameter first", "a default as it is sampled"],
+)
+def test_signatures_that_users_may_well_answer_are_proven(cookiecutter, checkout, answers):
+    run = cookiecutter(*answers, cwd=checkout)
+
+    assert run.returncode == 0, run.output
+
+
+def test_files_that_are_none_are_passed_over(cookiecutter, checkout):
+    (checkout / "nvtripy" / ".#lock.py").symlink_to("nobody@nowhere.1")
+    (checkout / ".tripy-module" / "odd.yml").mkdir(parents=True)
+
+    run = cookiecutter("run_tests=no", cwd=checkout)
+
+    assert run.returncode == 0, run.output
+
+
 def test_an_exercise_lands_with_what_is_left_to_do(cookiecutter, checkout):
     run = cookiecutter("mode=exercise", cwd=checkout)
 

@@ -23,6 +23,12 @@ def edit_recipe(clone, old, new):
         ("dim=-1, keepdim", "dim=0, keepdim", ["test_matches_reference", "Mismatched elements", "tests failed"]),
         ("    x = cast(input", "    x = undefined_name(input", ["NameError", "undefined_name", "tests failed"]),
         ("from nvtripy.frontend.ops.cast import cast", "syntax error", ["SyntaxError"]),
+        (
+            "[datatype.float32, datatype.float16, datatype.bfloat16]",
+            "[datatype.float32, datatype.float16, datatype.bfloat16, datatype.int32]",
+            ["test_rejects_unsupported_dtypes"],
+        ),
+        ("cast(input, datatype.float32)", "input", ["test_large_inputs_do_not_overflow"]),
     ],
 )
 def test_failing_tests_take_everything_back_and_are_shown(make_cookiecutter, template_clone, checkout, old, new, words):

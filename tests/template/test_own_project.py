@@ -68,9 +68,10 @@ def test_odd_paths_work(cookiecutter, tmp_path, name):
     assert " passed in " in run.stdout
 
 
-def test_the_line_that_runs_the_tests_again_does(cookiecutter, tmp_path):
+@pytest.mark.parametrize(("mode", "words"), [("complete", " passed in "), ("exercise", " xfailed in ")])
+def test_the_line_that_runs_the_tests_again_does(cookiecutter, tmp_path, mode, words):
     (tmp_path / "a b").mkdir()
-    run = cookiecutter(cwd=tmp_path / "a b")
+    run = cookiecutter(f"mode={mode}", cwd=tmp_path / "a b")
     (line,) = [line for line in run.stdout.splitlines() if "run the tests again: " in line]
 
     again = subprocess.run(  # noqa: S602
@@ -84,7 +85,7 @@ def test_the_line_that_runs_the_tests_again_does(cookiecutter, tmp_path):
     )
 
     assert again.returncode == 0, again.stdout + again.stderr
-    assert " passed in " in again.stdout
+    assert words in again.stdout
 
 
 def test_tripy_module_test_runs_the_tests_of_recorded_modules(cookiecutter, tmp_path):

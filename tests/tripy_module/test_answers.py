@@ -30,6 +30,8 @@ GOOD = Answers(
         ("Conv2dBlock", "conv2d_block"),
         ("MLP", "mlp"),
         ("Attention_Block", "attention_block"),
+        ("Foo2D", "foo2d"),
+        ("Layer2Norm", "layer2_norm"),
     ],
 )
 def test_module_name_is_the_snake_case_of_the_class_name(class_name, module_name):
@@ -45,7 +47,7 @@ def test_module_name_is_the_snake_case_of_the_class_name(class_name, module_name
         {"parameters": "weight: (features,), scale?: ()"},
         {"package": "my_layers.norm"},
         {"copyright_holder": ""},
-        {"constant_fields": "features, bias"},
+        {"constant_fields": "features, bias,"},
     ],
 )
 def test_good_answers_are_accepted(changes):
@@ -76,7 +78,7 @@ def test_good_answers_are_accepted(changes):
         ("module_name", "_rms", "private"),
         ("module_name", "con", "Windows"),
         ("module_name", "com1", "Windows"),
-        ("module_name", "export", "imports"),
+        ("module_name", "export", "uses"),
         ("module_name", "test_rms", "test file"),
         ("summary", 'ends here""" import os', '"""'),
         ("summary", "two\nlines", "one line"),
@@ -97,6 +99,9 @@ def test_good_answers_are_accepted(changes):
         ("package", "my..layers", "is empty"),
         ("package", "class.layers", "keyword"),
         ("package", "tests", "hide another package"),
+        ("package", "np", "hide another package"),
+        ("package", "inspect.layers", "hide another package"),
+        ("module_name", "float", "uses"),
         ("year", "26", "no year"),
         ("year", "2026)", "no year"),
         ("copyright_holder", "A\nimport os", "one line"),

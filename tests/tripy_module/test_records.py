@@ -66,6 +66,16 @@ def test_a_repository_that_git_refuses_gives_the_reason(tmp_path):
     assert found.problem.startswith("git could not describe the template: fatal: not a git repository")
 
 
+def test_another_repository_in_the_environment_does_not_count(repository, tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "file").touch()
+    git(repository, "tag", "v1")
+    commit_all(tmp_path / "other", "Other")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other" / ".git"))
+
+    assert origin(repository, "address").commit == "v1"
+
+
 def test_without_git_the_reason_is_given(repository, monkeypatch):
     monkeypatch.setenv("PATH", "")
 
@@ -80,7 +90,10 @@ def test_records_are_found_again(tmp_path):
     assert packages(tmp_path / ".tripy-module") == {}
 
 
-@pytest.mark.parametrize("text", ["just text", "module_name: a", "a: [", "- a"])
+@pytest.mark.parametrize(
+    "text",
+    ["just text", "module_name: a", "a: [", "- a", "module_name: ../x\npackage: a", "module_name: a\npackage: a/b"],
+)
 def test_a_file_that_is_no_record_is_named(tmp_path, text):
     (tmp_path / ".tripy-module").mkdir()
     (tmp_path / ".tripy-module" / "odd.yml").write_text(text, "utf-8")
