@@ -19,7 +19,7 @@ _START = Path.cwd()  # cookiecutter changes to the template's folder before it r
 sys.path.insert(0, str(_ROOT / "src"))
 
 from tripy_module import answers, exports, project, recipes  # noqa: E402
-from tripy_module.errors import UserError, of_system  # noqa: E402
+from tripy_module.errors import UserError, one_line  # noqa: E402
 
 Context = Mapping[str, str]
 Result = TypeVar("Result")
@@ -43,10 +43,8 @@ def _one_line(function: Callable[..., Result]) -> Callable[..., Result]:
     def wrapper(*arguments: object) -> Result:
         try:
             return function(*arguments)
-        except UserError as error:
-            raise click.ClickException(str(error)) from error
-        except OSError as error:
-            raise click.ClickException(str(of_system(error))) from error
+        except (UserError, OSError) as error:
+            raise click.ClickException(one_line(error)) from error
 
     return wrapper
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tripy_module import interpreter, project, records, report, testing
-from tripy_module.errors import UserError, of_system
+from tripy_module.errors import UserError, one_line
 
 
 class _Command(click.Group):
@@ -17,10 +17,8 @@ class _Command(click.Group):
     def invoke(self, context: click.Context) -> object:
         try:
             return super().invoke(context)
-        except UserError as error:
-            report.show_error(str(error))
-        except OSError as error:
-            report.show_error(str(of_system(error)))
+        except (UserError, OSError) as error:
+            report.show_error(one_line(error))
         return context.exit(1)
 
 

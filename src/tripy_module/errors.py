@@ -1,13 +1,17 @@
 """What every part of the engine raises for the user to read."""
 
+from __future__ import annotations
+
 
 class UserError(Exception):
     """One clear line: what is wrong, with what, and what to do."""
 
 
-def of_system(error: OSError) -> UserError:
-    """An operating system's refusal as a line to read."""
-    return UserError(f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}; nothing was changed")
+def one_line(error: UserError | OSError) -> str:
+    """What to tell the user of an error that is not a defect of the engine."""
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the operating system'}: {error.strerror or type(error).__name__}"
+    return str(error)
 
 
 class AnswerError(UserError):

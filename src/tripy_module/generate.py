@@ -15,7 +15,7 @@ from types import FrameType
 from tripy_module import exports, interpreter, records, registration, report, testing
 from tripy_module.answers import Answers, RecipeSignature, validate
 from tripy_module.changes import Plan, applied, plan, project_lock
-from tripy_module.errors import AnswerError, UserError, of_system
+from tripy_module.errors import AnswerError, UserError, one_line
 from tripy_module.interpreter import Interpreter, InterpreterError
 from tripy_module.project import Destination, Project, destination, locate
 
@@ -103,11 +103,8 @@ def check(context: Mapping[str, object], facts: Mapping[str, str]) -> int:
         if any(staging.iterdir()):
             raise UserError(f"the output folder {staging} is not empty; choose another with -o, or another module_name")
         locate(options.project_dir, answers.package, staging)
-    except UserError as error:
-        report.show_error(str(error))
-        return 1
-    except OSError as error:
-        report.show_error(str(of_system(error)))
+    except (UserError, OSError) as error:
+        report.show_error(one_line(error))
         return 1
     return 0
 
@@ -122,11 +119,8 @@ def generate(context: Mapping[str, object], facts: Mapping[str, str]) -> int:
     try:
         with _termination_as_interrupt():
             _generate(Answers.from_context(context), Options.from_context(context), Template.from_facts(facts), staging)
-    except UserError as error:
-        report.show_error(str(error))
-        return 1
-    except OSError as error:
-        report.show_error(str(of_system(error)))
+    except (UserError, OSError) as error:
+        report.show_error(one_line(error))
         return 1
     except KeyboardInterrupt:
         report.show_error("interrupted; nothing was changed")

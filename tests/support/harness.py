@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 # As upstream's, it needs CUDA as soon as it is imported.
@@ -135,6 +136,18 @@ class Cookiecutter:
     def command(self, *arguments: str) -> list[str]:
         """Return the command line."""
         return [self.python, *self.python_options, "-m", "cookiecutter", self.template, *arguments]
+
+    def start(self, cwd: Path, **options: Any) -> "subprocess.Popen[str]":
+        """Start it with defaults for all answers, its output into a pipe."""
+        options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+        return subprocess.Popen(
+            self.command("--no-input"),
+            cwd=cwd,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            encoding="utf-8",
+            **options,
+        )
 
     def __call__(self, *arguments: str, cwd: Path, environment: Mapping[str, str] = {}) -> Run:
         """Answer with `name=value` arguments and defaults, in the folder `cwd`."""

@@ -126,9 +126,7 @@ def test_added_arguments_and_parameters_are_emitted_and_tested(cookiecutter, che
         ["__constant_fields=features,eps"],
         ["arguments=features: int, dtype: datatype.dtype = datatype.float16, eps: float = 0.5"],
         ["parameters=extra?: (features,), weight: (features,)"],
-        [
-            "arguments=features:int, n: int=2, on: bool = True,dtype:datatype.dtype = datatype.float16, eps: float = 1.0"
-        ],
+        ["arguments=features:int, n:int=2, on:bool=True, dtype:datatype.dtype=datatype.float16, eps:float=1.0"],
     ],
     ids=["features kept as a constant", "other defaults", "optional parameter first", "a default as it is sampled"],
 )

@@ -182,15 +182,7 @@ def test_a_json_module_in_the_folder_for_temporary_files_is_not_run(cookiecutter
 
 
 def test_output_into_a_pipe_that_is_closed_changes_nothing_of_the_result(cookiecutter, checkout):
-    process = subprocess.Popen(
-        cookiecutter.command("--no-input"),
-        cwd=checkout,
-        env=cookiecutter.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-    )
+    process = cookiecutter.start(checkout)
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()

@@ -69,16 +69,7 @@ def test_tests_that_hang_are_ended(make_cookiecutter, template_clone, checkout):
 def test_an_interrupt_during_the_tests_takes_everything_back(make_cookiecutter, template_clone, checkout, whom):
     edit_recipe(template_clone, "    x = cast(input", "    while True: pass\n    x = cast(input")
     cookiecutter = make_cookiecutter(template_clone)
-    process = subprocess.Popen(
-        cookiecutter.command("--no-input"),
-        cwd=checkout,
-        env=cookiecutter.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        start_new_session=True,
-    )
+    process = cookiecutter.start(checkout, stderr=subprocess.STDOUT, start_new_session=True)
     assert process.stdout is not None
     line = next(line for line in process.stdout if line.startswith("Testing with"))
     assert "tripy_cpu" in line
