@@ -5,8 +5,9 @@ so at once can leave it pointing at that file for good. So a thread that evaluat
 one is between the start of its evaluation and its end.
 
 The end may never be announced (an evaluation can fail in nvtripy), so a thread that left the function in which it
-entered no longer counts. `nvtripy.compile` redirects before it first calls the compiler, so it is out of reach: let one
-thread compile at a time.
+entered no longer counts. Nor does one that waits for nvtripy's own lock on the compiler, as an evaluation inside an
+evaluation does: nvtripy calls here with that lock held, and the two would wait for each other. `nvtripy.compile`
+redirects before it first calls the compiler, so it is out of reach: let one thread compile at a time.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from dataclasses import dataclass
 from types import FrameType
 
 _EVALUATION = ("nvtripy.frontend.tensor", "eval")
+_LOCKED = ("nvtripy.backend.mlir.compiler", "_get_compiler_objects")
 _POLL_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
 class _Holder:
     thread: int
-    frame: int
+    frame: FrameType  # itself, since another one may get the identity of one that is gone
 
 
 class _Turnstile:
@@ -35,20 +37,26 @@ class _Turnstile:
 _TURNSTILE = _Turnstile()
 
 
-def _evaluation_frame(frame: FrameType | None) -> int | None:
-    """Return the identity of the outermost frame of `Tensor.eval` from `frame` upwards."""
+def _is_of(frame: FrameType, function: tuple[str, str]) -> bool:
+    return (frame.f_globals.get("__name__"), frame.f_code.co_name) == function
+
+
+def _evaluation_frame(frame: FrameType | None) -> FrameType | None:
+    """Return the outermost frame of `Tensor.eval` from `frame` upwards."""
     found = None
     while frame is not None:
-        if frame.f_code.co_name == _EVALUATION[1] and frame.f_globals.get("__name__") == _EVALUATION[0]:
-            found = id(frame)
+        if _is_of(frame, _EVALUATION):
+            found = frame
         frame = frame.f_back
     return found
 
 
 def _is_inside(holder: _Holder) -> bool:
     frame = sys._current_frames().get(holder.thread)
+    if frame is not None and _is_of(frame, _LOCKED):
+        return False
     while frame is not None:
-        if id(frame) == holder.frame:
+        if frame is holder.frame:
             return True
         frame = frame.f_back
     return False

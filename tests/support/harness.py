@@ -11,6 +11,16 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+# What cookiecutter and copier read, of all that lies beside it.
+TEMPLATE = (
+    "cookiecutter.json",
+    "copier.yml",
+    "hooks",
+    "local_extensions.py",
+    "src",
+    "templates",
+    "{{cookiecutter.module_name}}",
+)
 # As upstream's, it needs CUDA as soon as it is imported.
 UPSTREAM_CONFTEST = """\
 import cupy
@@ -75,7 +85,8 @@ def installed_nvtripy() -> Path:
 
 def copy_template(folder: Path) -> None:
     """Make a git repository of the template as it is in the working tree, tagged v1.0.0."""
-    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0")
+    # Named one by one: anything may lie in a working tree, an environment with links to folders for one.
+    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z", "--", *TEMPLATE).split("\0")
     for name in filter(None, names):
         if (ROOT / name).exists():
             target = folder / name

@@ -47,6 +47,22 @@ def test_failed_evaluations_let_others_pass() -> None:
     assert (before.st_dev, before.st_ino) == (after.st_dev, after.st_ino)
 
 
+def test_evaluations_that_fail_in_several_threads_never_block_each_other() -> None:
+    code = (
+        "import tripy_cpu; tripy_cpu.install(force=True)\n"
+        "import threading, nvtripy as tp\n"
+        "def work():\n"
+        "    for i in range(25):\n"
+        "        try: (tp.ones((2, 3)) + tp.ones((4, 3))).eval()\n"
+        "        except tp.TripyException: pass\n"
+        "threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]\n"
+        "[t.start() for t in threads]; [t.join() for t in threads]\n"
+        "print('done')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "done\n"
+
+
 def test_compiled_calls_in_several_threads() -> None:
     compiled = tp.compile(lambda x: tp.exp(x) - x, args=[tp.InputInfo((2,), tp.float32)])
     inputs = [tp.copy(tp.Tensor([float(number), 0.0]), tp.device("gpu")) for number in range(8)]
