@@ -80,7 +80,12 @@ def test_an_interrupt_during_the_tests_takes_everything_back(make_cookiecutter, 
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does for Ctrl-C
     else:
         os.kill(hook_of(process.pid), signal.SIGTERM)
-    output = process.communicate(timeout=60)[0]
+    try:
+        output = process.communicate(timeout=60)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
 
     assert process.returncode != 0
     wait_until(lambda: not processes_of(process.pid))

@@ -92,8 +92,8 @@ def test_the_record_names_the_template_and_its_version(cookiecutter, template, t
 
 
 def test_a_template_with_changes_of_its_own_is_noted(make_cookiecutter, template_clone, tmp_path):
-    with (template_clone / "README.md").open("a", encoding="utf-8") as readme:
-        readme.write("changed\n")
+    with (template_clone / "copier.yml").open("a", encoding="utf-8") as questions:
+        questions.write("# changed\n")
 
     run = make_cookiecutter(template_clone)("run_tests=no", cwd=tmp_path)
 

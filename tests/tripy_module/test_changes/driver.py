@@ -266,6 +266,5 @@ def run_for_long(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if the tests run in a shell's background
     command, place, *arguments = sys.argv[1:]
     globals()[command](Path(place), *arguments)

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -16,14 +16,6 @@ from tripy_module.interrupts import uninterrupted
 
 class FailedTestsError(Exception):
     pass
-
-
-@pytest.fixture(autouse=True)
-def python_handles_interrupts() -> Iterator[None]:
-    """As it does unless the tests run in a shell's background, where interrupts are ignored."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, previous)
 
 
 def test_an_interrupt_takes_effect_after_the_block_only() -> None:
