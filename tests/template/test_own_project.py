@@ -35,7 +35,7 @@ def test_files_of_ones_own_have_no_license_header_unless_a_holder_is_given(cooki
 
 
 def test_a_second_module_joins_the_project_that_it_is_generated_in(cookiecutter, tmp_path):
-    assert cookiecutter("package=my_layers.norm", "module_name=first", cwd=tmp_path).returncode == 0
+    assert cookiecutter("package=my_layers.norm", "module_name=first", "run_tests=no", cwd=tmp_path).returncode == 0
     project = tmp_path / "first"
 
     run = cookiecutter("class_name=Affine", "recipe=affine", cwd=project / "my_layers")
@@ -58,11 +58,11 @@ def test_a_project_named_by_a_relative_path_is_found_from_the_users_folder(cooki
     assert not (tmp_path / "rms_norm").exists()
 
 
-@pytest.mark.parametrize("name", ["with space", "percent%20d", "umlaut-\u00e4", "quote'd"])
-def test_odd_paths_work(cookiecutter, tmp_path, name):
-    (tmp_path / name).mkdir()
+def test_odd_paths_work(cookiecutter, tmp_path):
+    folder = tmp_path / "space percent%20d umlaut-\u00e4 quote'd"
+    folder.mkdir()
 
-    run = cookiecutter(cwd=tmp_path / name)
+    run = cookiecutter(cwd=folder)
 
     assert run.returncode == 0, run.output
     assert " passed in " in run.stdout

@@ -6,6 +6,7 @@ import pytest
 
 import tripy_cpu
 from tripy_cpu.pytest_plugin import NVTRIPY_WARNINGS
+from tripy_module.shallow_stack import pytest_pyfunc_call  # noqa: F401  # four times as fast
 
 tripy_cpu.install(force=True)
 

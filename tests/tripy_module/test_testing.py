@@ -36,6 +36,27 @@ def run_test(python, project):
     return run_it
 
 
+def test_test_functions_run_on_a_shallow_stack_that_failures_do_not_show(run_test):
+    outcome = run_test(
+        "import inspect, pytest, sys\n"
+        "@pytest.fixture\n"
+        "def two(): yield 2\n"
+        "class TestIt:\n"
+        "    @pytest.mark.parametrize('one', [1])\n"
+        "    def test_is_shallow(self, one, two, capsys):\n"
+        "        assert (one, two) == (1, 2) and len(inspect.stack()) < 8\n"
+        "        print('printed')\n"
+        "        assert capsys.readouterr().out == 'printed\\n'\n"
+        "    def test_fails(self, two): assert two == 3\n"
+        "    def test_exits(self): sys.exit(5)\n"
+    )
+
+    assert (outcome.passed, outcome.failed) == (1, 2)
+    assert outcome.failures[0].message == "assert 2 == 3"
+    assert "def test_fails" in outcome.failures[0].text
+    assert "thread" not in outcome.failures[0].text
+
+
 def test_outcomes_are_counted(run_test, project):
     outcome = run_test(
         "import pytest\n"
