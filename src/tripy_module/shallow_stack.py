@@ -40,7 +40,7 @@ def _in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
             __tracebackhide__ = True
             try:
                 results.append(function(*arguments, **keywords))
-            except BaseException as error:  # noqa: BLE001  # skips and exits are among them
+            except BaseException as error:  # skips and exits are among them
                 errors.append(error)
 
         # A daemon: an interrupt ends the test run, and the test that it hits need not end first.
