@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripy_cpu import ir
-from tripy_cpu.optimizer import prepare
+from tripy_cpu.executable import Executable
 from tripy_cpu.plugins import plugin_error
-from tripy_cpu.runtime import Executable
 
 __all__ = [
     "CompilationTask",
@@ -69,6 +68,8 @@ class CompilationTask:
         Raises:
             MTRTException: An operation was refused; it carries the operation's location.
         """
+        from tripy_cpu.optimizer import prepare  # brings NumPy, which importing nvtripy does not need
+
         operation.program = prepare(operation.body.functions[0].program())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,11 +27,10 @@ def from_dlpack(source: Any) -> Any:
     return np.from_dlpack(source).view(ndarray)
 
 
-def build() -> ModuleType:
-    """Return the module: NumPy's names, with the functions that make arrays making those of the device."""
-    module = ModuleType("cupy", "NumPy under the name of cupy, made by tripy_cpu.")
-    names = ("arange", "array", "asarray", "ascontiguousarray", "copy", "empty", "full", "ones", "zeros")
-    vars(module).update({name: getattr(np, name) for name in np.__all__ if hasattr(np, name)})
-    vars(module).update({name: _on_device(getattr(np, name)) for name in names})
-    vars(module).update({"ndarray": ndarray, "from_dlpack": from_dlpack, "asnumpy": np.asarray})
-    return module
+def contents() -> dict[str, Any]:
+    """Return the module's names: NumPy's, with the functions that make arrays making those of the device."""
+    # Of the names that NumPy has already: its submodules load when they are asked for, which takes longer than NumPy.
+    names = {name: value for name, value in vars(np).items() if not name.startswith("_")}
+    creators = ("arange", "array", "asarray", "ascontiguousarray", "copy", "empty", "full", "ones", "zeros")
+    on_device = {name: _on_device(getattr(np, name)) for name in creators}
+    return {**names, **on_device, "ndarray": ndarray, "from_dlpack": from_dlpack, "asnumpy": np.asarray}

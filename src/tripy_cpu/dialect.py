@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tripy_cpu import ir, plugins
-from tripy_cpu.kernels import KERNELS, Kernel
+
+if TYPE_CHECKING:
+    from tripy_cpu.kernels import Kernel
 
 
 def _recorder(kernel: Kernel) -> Callable[..., Any]:
@@ -69,10 +70,10 @@ def get_op_result_or_value(value: ir.Value) -> ir.Value:
     return value
 
 
-def tensorrt_dialect(name: str) -> ModuleType:
-    """Return the `tensorrt` dialect as a module called `name`."""
-    module = ModuleType(name, "Records operations of the `tensorrt` dialect.")
-    vars(module).update({kernel.name: _recorder(kernel) for kernel in KERNELS.values()})
-    vars(module).update({attr: _enum_attr(attr, names) for attr, names in _ENUMS.items()})
-    vars(module)["opaque_plugin"] = plugins.opaque_plugin
-    return module
+def tensorrt_dialect() -> dict[str, Any]:
+    """Return the names in the `tensorrt` dialect: functions that record, and names of variants."""
+    from tripy_cpu.kernels import KERNELS  # brings NumPy, which importing nvtripy does not need
+
+    recorders = {kernel.name: _recorder(kernel) for kernel in KERNELS.values()}
+    attributes = {attr: _enum_attr(attr, names) for attr, names in _ENUMS.items()}
+    return {**recorders, **attributes, "opaque_plugin": plugins.opaque_plugin}

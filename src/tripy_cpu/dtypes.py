@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -10,26 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 Array: TypeAlias = npt.NDArray[Any]
-
-
-class ScalarTypeCode(enum.Enum):
-    """Element types as the runtime names them; those nvtripy has no name for are here so that it can refuse them."""
-
-    f8e4m3fn = "f8e4m3fn"
-    bf16 = "bf16"
-    f16 = "f16"
-    f32 = "f32"
-    f64 = "f64"
-    i1 = "i1"
-    i4 = "i4"
-    i8 = "i8"
-    ui8 = "ui8"
-    i16 = "i16"
-    i32 = "i32"
-    i64 = "i64"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 #: int4 takes a byte an element here: nothing that nvtripy exports depends on its packing.

@@ -11,13 +11,13 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from tripy_cpu import turnstile
-from tripy_cpu.dtypes import NUMPY_DTYPES, Array
 from tripy_cpu.program import DYNAMIC, Bounds, Input, Instruction, Program, Ref, TensorType
+
+if TYPE_CHECKING:
+    from tripy_cpu.dtypes import Array
 
 
 class _Scopes(threading.local):
@@ -233,6 +233,8 @@ class DenseF32ArrayAttr:
     @staticmethod
     def get(values: Iterable[float]) -> tuple[float, ...]:
         """Return the values as a tuple, rounded to single precision."""
+        import numpy as np
+
         return tuple(float(np.float32(value)) for value in values)
 
 
@@ -242,6 +244,10 @@ class DenseElementsAttr:
     @staticmethod
     def get(array: Array, type: Type, shape: Sequence[int]) -> Array:
         """Return a copy of `array`, whose memory the user may change later."""
+        import numpy as np
+
+        from tripy_cpu.dtypes import NUMPY_DTYPES
+
         return np.array(array, dtype=NUMPY_DTYPES[type.name], copy=True, subok=False).reshape(tuple(shape))
 
 

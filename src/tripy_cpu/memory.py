@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-import enum
 import math
 from typing import Any
 
 import numpy as np
 
-from tripy_cpu.dtypes import NAMES, NUMPY_DTYPES, Array, ScalarTypeCode
+from tripy_cpu.dtypes import NAMES, NUMPY_DTYPES, Array
 from tripy_cpu.errors import MTRTException
+from tripy_cpu.memref import MemRefValue, PointerType, ScalarTypeCode
 
 
-class PointerType(enum.Enum):
-    """Where memory is. Both kinds are the CPU's here: the difference is only kept because nvtripy asks for it."""
-
-    host = 0
-    device = 1
-
-
-class MemRefValue(np.ndarray[Any, np.dtype[Any]]):
+class Memory(np.ndarray[Any, np.dtype[Any]], MemRefValue):
     """A block of memory.
 
     It is an array so that `memoryview` reads it on every version of Python. The element type is told by `dtype` in the
     runtime's terms; use `as_array` for computing.
     """
-
-    address_space: PointerType
 
     @property
     def dtype(self) -> ScalarTypeCode:  # type: ignore[override]
@@ -51,14 +42,14 @@ class MemRefValue(np.ndarray[Any, np.dtype[Any]]):
         return (_CPU, 0)
 
 
-def memref(array: Array, space: PointerType) -> MemRefValue:
+def memref(array: Array, space: PointerType) -> Memory:
     """Return `array` (not a copy) as memory in `space`."""
-    value: MemRefValue = array.view(MemRefValue)
+    value: Memory = array.view(Memory)
     value.address_space = space
     return value
 
 
-def as_array(value: MemRefValue) -> Array:
+def as_array(value: Memory) -> Array:
     """Return the memory as an ordinary array."""
     return value.view(np.ndarray)
 

@@ -1,14 +1,17 @@
-"""The modules that nvtripy imports, made of the parts of this package."""
+"""The modules that nvtripy imports, made of the parts of this package.
+
+Those that need NumPy are filled when something is first asked of them, so importing nvtripy does not import NumPy.
+"""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from tripy_cpu import compiler, cupy, dialect, ir, plugins, runtime
+from tripy_cpu import compiler, dialect, ir, plugins, runtime
 
 #: The version of TensorRT whose behavior the kernels follow.
 TENSORRT_VERSION = plugins.Version("10.11.0.33+tripy.cpu")
@@ -51,6 +54,34 @@ def _module(name: str, contents: Mapping[str, Any], is_package: bool = False) ->
     return module
 
 
+def _lazy_module(name: str, load: Callable[[], Mapping[str, Any]], contents: Mapping[str, Any]) -> ModuleType:
+    """Return a module that has `contents` at once and what `load` returns as soon as another name is asked for."""
+    module = _module(name, contents)
+
+    def missing(attribute: str) -> Any:
+        if not attribute.startswith("__"):
+            vars(module).update(load())
+        try:
+            return vars(module)[attribute]
+        except KeyError:
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}") from None
+
+    module.__getattr__ = missing  # type: ignore[method-assign]  # see PEP 562
+    return module
+
+
+def _session() -> dict[str, Any]:
+    from tripy_cpu import session
+
+    return vars_of(session)
+
+
+def _cupy() -> dict[str, Any]:
+    from tripy_cpu import cupy
+
+    return cupy.contents()
+
+
 def build() -> dict[str, ModuleType]:
     """Return the stand-ins by name."""
     compiler_name = "mlir_tensorrt.compiler"
@@ -66,9 +97,9 @@ def build() -> dict[str, ModuleType]:
         _module(f"{dialects_name}.func", {"FuncOp": ir.FuncOp, "ReturnOp": ir.record_return}),
         _module(f"{dialects_name}.affine", {"AffineMap": dialect.AffineMap}),
         _module(f"{dialects_name}._ods_common", {"get_op_result_or_value": dialect.get_op_result_or_value}),
-        dialect.tensorrt_dialect(f"{dialects_name}.tensorrt"),
+        _lazy_module(f"{dialects_name}.tensorrt", dialect.tensorrt_dialect, {}),
         _module("mlir_tensorrt.runtime", {}, True),
-        _module("mlir_tensorrt.runtime.api", vars_of(runtime)),
+        _lazy_module("mlir_tensorrt.runtime.api", _session, vars_of(runtime)),
     ]
     return {module.__name__: module for module in modules}
 
@@ -80,4 +111,4 @@ def vars_of(module: ModuleType) -> dict[str, Any]:
 
 def build_cupy() -> dict[str, ModuleType]:
     """Return the look-alike of cupy by name."""
-    return {"cupy": cupy.build()}
+    return {"cupy": _lazy_module("cupy", _cupy, {})}
