@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tripy_cpu.dtypes import NUMPY_DTYPES, Array
-from tripy_cpu.interpreter import execute, run
+from tripy_cpu.interpreter import Runner, Step
 from tripy_cpu.program import Input, Instruction, Program, Ref
 
 #: Operands that decide the shape of a result.
@@ -34,7 +34,7 @@ def prepare(program: Program) -> Program:
 def _folded(program: Program) -> Program:
     constants = tuple(
         Instruction("constant", {"value": np.array(value, order="C")}, (index,), (None,), "")
-        for index, value in enumerate(run(program, []))
+        for index, value in enumerate(Runner(program).run([]))
     )
     return Program((), constants, tuple(range(len(constants))))
 
@@ -64,7 +64,7 @@ def _rehearse(program: Program) -> None:
                 return
             if _depends_on(instruction, invented):
                 return
-            results = execute(instruction, values)
+            results = Step.of(instruction).run(values)
             values.update(zip(instruction.results, results, strict=True))
             if instruction.op != "shape" and not invented.isdisjoint(_operands(instruction)):
                 invented.update(instruction.results)

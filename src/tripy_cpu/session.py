@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tripy_cpu import turnstile
-from tripy_cpu.dtypes import name_of
+from tripy_cpu.dtypes import Array, name_of
 from tripy_cpu.errors import MTRTException
 from tripy_cpu.executable import Executable
-from tripy_cpu.interpreter import run
+from tripy_cpu.interpreter import Runner
 from tripy_cpu.memory import Memory, as_array, memref
 from tripy_cpu.memref import PointerType
 from tripy_cpu.program import Bounds, Input
@@ -31,7 +31,7 @@ class RuntimeSession:
     """Runs an executable."""
 
     def __init__(self, options: RuntimeSessionOptions, executable: Executable) -> None:
-        self.program = executable.program
+        self._runner = Runner(executable.program)
 
     def execute_function(
         self,
@@ -46,12 +46,29 @@ class RuntimeSession:
             MTRTException: An input does not have the declared type, rank or bounds, or an operation refuses it.
         """
         inputs = [as_array(value) for value in in_args]
-        check_inputs(self.program.inputs, inputs)
+        check_inputs(self._runner.program.inputs, inputs)
         try:
-            outputs = run(self.program, inputs)
+            outputs = self._runner.run(inputs)
         finally:
             turnstile.leave()
-        return [memref(np.array(value, order="C", copy=True), PointerType.device) for value in outputs]
+        return [memref(value, PointerType.device) for value in _own(outputs, self._runner.kept(inputs))]
+
+
+def _own(outputs: Sequence[Array], kept: Set[int]) -> list[Array]:
+    """Return the outputs in memory of their own: those that no kernel has just made are copied.
+
+    Args:
+        outputs: The outputs.
+        kept: The identities of arrays that outlive the run.
+    """
+    taken = set(kept)
+    result = []
+    for value in outputs:
+        flags = value.flags
+        is_new = flags.owndata and flags.c_contiguous and id(value) not in taken
+        taken.add(id(value))
+        result.append(value if is_new else np.array(value, order="C", copy=True))
+    return result
 
 
 def check_inputs(declared: Sequence[Input], inputs: Sequence[np.ndarray[Any, Any]]) -> None:

@@ -14,6 +14,7 @@ import pytest
 from tripy_cpu.dtypes import NUMPY_DTYPES
 from tripy_cpu.errors import RefusedError
 from tripy_cpu.kernels import KERNELS
+from tripy_cpu.kernels.table import half_of
 from tripy_cpu.program import DYNAMIC, TensorType
 
 RNG = np.random.default_rng(7)
@@ -25,7 +26,8 @@ TOLERANCE = {"f32": 1e-5, "f16": 2e-3, "bf16": 1.6e-2}
 def run(op: str, *args: Any, **kwargs: Any) -> Any:
     arguments = KERNELS[op].signature.bind(*args, **kwargs).arguments
     with np.errstate(all="ignore"):
-        results = KERNELS[op].run(arguments)
+        kernel = KERNELS[op]
+        results = kernel.run(arguments, half_of(arguments) if kernel.wide else None)
     return results if len(results) > 1 else results[0]
 
 

@@ -33,20 +33,23 @@ class Kernel:
     wide: bool
     results: int
 
-    def run(self, arguments: Mapping[str, Any]) -> tuple[Array, ...]:
+    def run(self, arguments: Mapping[str, Any], half: np.dtype[Any] | None) -> tuple[Array, ...]:
         """Return the results for these operands and attributes.
+
+        Args:
+            arguments: The operands and attributes.
+            half: The type to compute in float32 and round to, if there is one among the operands, see `half_of`.
 
         Raises:
             RefusedError: The operands do not fit each other.
         """
-        half = _half_of(arguments) if self.wide else None
         if half is not None:
             arguments = {name: _widen(value) for name, value in arguments.items()}
         outcome = self.function(**arguments)
-        results = [np.asarray(value) for value in (outcome if self.results > 1 else (outcome,))]
+        results = tuple(map(np.asarray, outcome)) if self.results > 1 else (np.asarray(outcome),)
         if half is not None:
-            results = [value.astype(half) if value.dtype == np.float32 else value for value in results]
-        return tuple(results)
+            return tuple(value.astype(half) if value.dtype == np.float32 else value for value in results)
+        return results
 
 
 KERNELS: dict[str, Kernel] = {}
@@ -63,7 +66,8 @@ def kernel(*, wide: bool = False, results: int = 1) -> Callable[[Callable[..., A
     return enter
 
 
-def _half_of(arguments: Mapping[str, Any]) -> np.dtype[Any] | None:
+def half_of(arguments: Mapping[str, Any]) -> np.dtype[Any] | None:
+    """Return the type of the first operand in float16 or bfloat16, which TensorRT accumulates in float32."""
     for value in arguments.values():
         if isinstance(value, np.ndarray) and value.dtype in HALVES:
             return np.dtype(value.dtype)
