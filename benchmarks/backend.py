@@ -91,9 +91,8 @@ def measure_eager(runs: int) -> None:
         stats = pstats.Stats(profile).stats  # type: ignore[attr-defined]
         own = sum(row[2] for (file, _, _), row in stats.items() if "tripy_cpu" in file or "numpy" in file)
         shares.append(own / sum(row[2] for row in stats.values()))
-    print(
-        f"{'eager x + x, shape (2, 3)':34} {'':12}  {statistics.median(shares):6.2f} of eval() is tripy_cpu's and NumPy's"
-    )
+    share = statistics.median(shares)
+    print(f"{'eager x + x, shape (2, 3)':34} {'':12}  {share:6.2f} of eval() is tripy_cpu's and NumPy's")
 
 
 def measure_small_programs(runs: int) -> None:

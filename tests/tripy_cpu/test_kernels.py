@@ -88,6 +88,16 @@ def test_activations_equal_the_scalar_function(operation: str, dtype: str) -> No
     assert_close(run("activation", x, operation), expected, dtype)
 
 
+def test_gelu_is_exact_to_single_precision_everywhere_and_for_any_size() -> None:
+    x = np.linspace(-8, 8, 200_001).astype(np.float32)
+    expected = [value * (1 + math.erf(value / math.sqrt(2))) / 2 for value in x.tolist()]
+    np.testing.assert_allclose(run("activation", x, "kGELU_ERF"), expected, rtol=1e-6, atol=1e-6)
+    odd = np.array([np.nan, np.inf, -100.0, 100.0], np.float32)
+    np.testing.assert_allclose(run("activation", odd, "kGELU_ERF"), [np.nan, np.inf, 0, 100], rtol=1e-6, atol=1e-6)
+    assert run("activation", np.zeros((0, 3), np.float32), "kGELU_ERF").shape == (0, 3)
+    assert run("activation", np.float32(0).reshape(()), "kGELU_ERF").shape == ()
+
+
 def test_sigmoid_of_extreme_values_is_finite() -> None:
     assert run("activation", np.array([-1e4, 1e4], np.float32), "kSIGMOID").tolist() == [0.0, 1.0]
 

@@ -55,6 +55,21 @@ def test_evaluating_copies() -> None:
     assert tensor.tolist() == [0, 0]
 
 
+def test_results_share_no_memory_with_inputs_constants_or_each_other() -> None:
+    weight = tp.Tensor(np.ones((2, 3), np.float32))
+
+    def function(x: Any) -> Any:
+        fresh = x + 1.0
+        return x, tp.reshape(x, (3, 2)), fresh, tp.reshape(fresh, (6,)), weight * 1.0
+
+    program = tp.compile(function, args=[tp.InputInfo((2, 3), tp.float32)])
+    x = tp.copy(tp.Tensor(np.zeros((2, 3), np.float32)), tp.device("gpu"))
+    for _ in range(2):
+        arrays = [np.from_dlpack(item) for item in (x, *program(x), *program(x))]
+        for index, array in enumerate(arrays):
+            assert not any(np.shares_memory(array, other) for other in arrays[index + 1 :]), index
+
+
 def test_results_of_a_call_are_not_overwritten_by_the_next() -> None:
     compiled = tp.compile(lambda x: tp.reshape(x, (2,)), args=[tp.InputInfo((1, 2), tp.float32)])
     x = tp.copy(tp.Tensor([[1.0, 2.0]]), tp.device("gpu"))

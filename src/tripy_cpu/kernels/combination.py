@@ -58,8 +58,10 @@ def softmax(input: Array, axis: int) -> Array:
     """`exp(x) / sum(exp(x))` along `axis`, with the greatest element subtracted first."""
     if input.ndim < 2:
         raise RefusedError(f"softmax takes at least 2 dimensions, but got {input.ndim}")
-    powers = np.exp(input - np.max(input, axis=axis, keepdims=True, initial=-np.inf))
-    return np.asarray(powers / np.sum(powers, axis=axis, keepdims=True))
+    powers: Array = input - np.max(input, axis=axis, keepdims=True, initial=-np.inf)
+    np.exp(powers, out=powers)
+    powers /= np.sum(powers, axis=axis, keepdims=True)
+    return powers
 
 
 @kernel(wide=True, results=2)
@@ -103,8 +105,11 @@ def normalization(input: Array, scale: Array, bias: Array, axis: Dims, eps: floa
         axes = (2, *(dim + 1 for dim in axes if dim > 1))
     centered = x - np.mean(x, axis=axes, keepdims=True)
     variance = np.mean(np.square(centered), axis=axes, keepdims=True)
-    normalized = centered / np.sqrt(variance + np.float32(eps))
-    return np.asarray(normalized.reshape(input.shape) * scale + bias)
+    centered /= np.sqrt(variance + np.float32(eps))
+    result: Array = centered.reshape(input.shape)
+    result *= scale
+    result += bias
+    return result
 
 
 def _check_factor(name: str, factor: Array, input: Array) -> None:

@@ -70,13 +70,15 @@ def convolution(
     _check_bias(bias, outputs)
     padded = _pad(input, pre_padding, post_padding, 0)
     windows = _windows(padded, sizes, stride, dilation or (1,) * len(sizes))
-    covered = tuple(range(input.ndim, windows.ndim))
-    groups = [
-        np.tensordot(part, weights, ((1, *covered), (1, *range(2, kernel.ndim))))
-        for part, weights in zip(np.split(windows, num_groups, 1), np.split(kernel, num_groups, 0), strict=True)
-    ]
-    result = np.moveaxis(np.concatenate(groups, -1), -1, 1)
-    return result if bias is None else result + along(bias, 1, result.ndim)
+    positions = windows.shape[2 : input.ndim]
+    # Channels and window before positions: the copy that this reshape makes runs along the image's rows.
+    covered = np.moveaxis(windows, range(2, input.ndim), range(-len(positions), 0))
+    columns = covered.reshape(len(input), num_groups, -1, math.prod(positions))
+    weights = kernel.reshape(num_groups, outputs // num_groups, -1)
+    result: Array = np.matmul(weights, columns).reshape(len(input), outputs, *positions)
+    if bias is not None:
+        result += along(bias, 1, result.ndim)
+    return result
 
 
 @kernel(wide=True)
