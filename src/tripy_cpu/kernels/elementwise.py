@@ -94,7 +94,7 @@ _CHUNK = 1 << 14
 
 
 def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
-    result = x * x.dtype.type(coefficients[-1])
+    result: Array = x * x.dtype.type(coefficients[-1])
     for coefficient in coefficients[-2:0:-1]:
         result += x.dtype.type(coefficient)
         result *= x
