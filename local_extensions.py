@@ -4,9 +4,11 @@ Cookiecutter loads this from the template's root. A bad answer ends it at the ne
 anything is written.
 """
 
+import json
+import re
 import sys
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +17,8 @@ from jinja2 import Environment
 from jinja2.ext import Extension
 
 _ROOT = Path(__file__).resolve().parent
+_REFERENCE = re.compile(r"\{\{ ?cookiecutter\.\w+ ?\}\}")
+_MARKUP = re.compile(r"\{[{%#]")
 _START = Path.cwd()  # cookiecutter changes to the template's folder before it renders the hooks
 sys.path.insert(0, str(_ROOT / "src"))
 
@@ -34,6 +38,43 @@ class TripyModuleExtension(Extension):
             environment.filters[function.__name__] = _one_line(function)
         for function in (detected_project, default_package, default_copyright_holder, template_for):
             environment.globals[function.__name__] = _one_line(function)
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """Return the source, unless it is an answer that would run as a template.
+
+        Cookiecutter renders what it is given on its command line or in its configuration, with all that Jinja can
+        reach. Of what has no file name, only the template's own defaults, hooks and paths may hold more than the name
+        of another answer.
+        """
+        if name is None and source not in self._own_sources and _MARKUP.search(self._without_own_paths(source)):
+            shown = source if len(source) <= 60 else f"{source[:57]}..."
+            raise click.ClickException(
+                f"{shown!r} looks like a template; answers are data: write it without {{{{ or {{%"
+            )
+        return source
+
+    @cached_property
+    def _own_sources(self) -> frozenset[str]:
+        questions = json.loads((_ROOT / "cookiecutter.json").read_text(encoding="utf-8"))
+        hooks = (path.read_text(encoding="utf-8") for path in (_ROOT / "hooks").glob("*.py"))
+        return frozenset([*_strings(questions), *hooks])
+
+    @cached_property
+    def _own_names(self) -> list[str]:
+        return [path.name for path in (_ROOT / "{{cookiecutter.module_name}}").rglob("*") if "{%" in path.name]
+
+    def _without_own_paths(self, source: str) -> str:
+        for name in self._own_names:
+            source = source.replace(name, "")
+        return _REFERENCE.sub("", source)
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item)
 
 
 def _one_line(function: Callable[..., Result]) -> Callable[..., Result]:

@@ -148,6 +148,13 @@ def test_an_output_folder(cookiecutter, checkout, tmp_path):
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_answers_may_name_other_answers(cookiecutter, tmp_path):
+    run = cookiecutter("run_tests=no", "summary={{ cookiecutter.class_name }} and no other", cwd=tmp_path)
+
+    assert run.returncode == 0, run.output
+    assert "RMSNorm and no other" in (tmp_path / "rms_norm/tripy_layers/rms_norm.py").read_text("ascii")
+
+
 def test_a_config_file(cookiecutter, tmp_path):
     config = tmp_path / "answers.yaml"
     config.write_text(

@@ -31,7 +31,7 @@ def assert_refused(run, checkout, *words):
         ("module_name=lambda", ["module_name: 'lambda' is a keyword"]),
         ("module_name=../../evil", ["module_name: '../../evil' is no Python name"]),
         ("module_name=a/b", ["module_name: 'a/b' is no Python name"]),
-        ("module_name={% raw %}{{ 7 * 7 }}{% endraw %}", ["module_name: '{{ 7 * 7 }}' is no Python name"]),
+        ("module_name={% raw %}{{ 7 * 7 }}{% endraw %}", ["looks like a template; answers are data"]),
         ('summary=Ends here""" + str(1)', ["summary: "]),
         ("arguments=features: int = open('x')", ['arguments: >>> open("x") <<<']),
         ("arguments=size: int", ["arguments: this recipe needs `features: int`"]),
@@ -43,12 +43,22 @@ def assert_refused(run, checkout, *words):
         ("__backend=cuda", ["backend: 'cuda' is unknown"]),
         ("__time_limit=soon", ["time_limit: 'soon' is no number of seconds"]),
         ("__year=soon", ["year: 'soon' is no year"]),
+        ("class_name={% raw %}Foo", ["'{% raw %}Foo' looks like a template"]),
+        ("summary={# Nothing #}", ["'{# Nothing #}' looks like a template"]),
+        ("__interpreter={{ 7 * 7 }}", ["'{{ 7 * 7 }}' looks like a template"]),
         ("__constant_fields=nothing", ["constant_fields: 'nothing' is no argument"]),
     ],
 )
 def test_bad_answers(cookiecutter, checkout, answer, words):
     assert_refused(cookiecutter(answer, cwd=checkout), checkout, *words)
     assert list(checkout.parent.iterdir()) == [checkout]
+
+
+def test_code_in_an_answer_is_not_run(cookiecutter, checkout, tmp_path):
+    code = f'{{{{ cycler.__init__.__globals__.os.mkdir("{tmp_path.as_posix()}/run") }}}}'
+
+    assert_refused(cookiecutter(f"summary={code}", cwd=checkout), checkout, "looks like a template; answers are data")
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_init_that_does_not_parse(cookiecutter, checkout):
