@@ -5,6 +5,7 @@ anything is written.
 """
 
 import json
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -38,6 +39,8 @@ class TripyModuleExtension(Extension):
             environment.filters[function.__name__] = _one_line(function)
         for function in (detected_project, default_package, default_copyright_holder, template_for):
             environment.globals[function.__name__] = _one_line(function)
+        # Where a hook ends with an error, cookiecutter logs a traceback of itself behind the hook's one line.
+        logging.getLogger("cookiecutter.hooks").addFilter(_without_traceback)
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
         """Return the source, unless it is an answer that would run as a template.
@@ -67,6 +70,11 @@ class TripyModuleExtension(Extension):
         for name in self._own_names:
             source = source.replace(name, "")
         return _REFERENCE.sub("", source)
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    record.exc_info = None
+    return True
 
 
 def _strings(value: object) -> Iterator[str]:

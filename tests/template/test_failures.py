@@ -90,7 +90,7 @@ def test_an_interrupt_during_the_tests_takes_everything_back(make_cookiecutter, 
     assert process.returncode != 0
     wait_until(lambda: not processes_of(process.pid))
     assert "interrupted; nothing was changed" in output
-    assert "Traceback" not in output.split("Stopping generation")[0]
+    assert "Traceback" not in output
     assert status(checkout) == []
     assert not (checkout / "rms_norm").exists()
 
