@@ -96,8 +96,11 @@ class Runner:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._steps = [Step.of(instruction) for instruction in program.instructions]
-        self._constants = {id(step.attributes.get("value")) for step in self._steps if step.kernel.name == "constant"}
+        steps = [Step.of(instruction) for instruction in program.instructions]
+        self._steps = [step for step in steps if step.kernel.name != "constant"]
+        self._constants: dict[int, Array] = {
+            step.instruction.results[0]: step.attributes["value"] for step in steps if step.kernel.name == "constant"
+        }
         self._halves: list[np.dtype[Any] | None] | None = None
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -106,7 +109,7 @@ class Runner:
         Raises:
             MTRTException: An instruction was refused.
         """
-        values: dict[int, Array] = dict(enumerate(inputs))
+        values = {**self._constants, **dict(enumerate(inputs))}
         with np.errstate(all="ignore"):
             if self._halves is None:
                 self._run_first(values)
@@ -116,7 +119,7 @@ class Runner:
 
     def kept(self, inputs: Sequence[Array]) -> set[int]:
         """Return the identities of the arrays that are there before and after a run: inputs and constants."""
-        return {*map(id, inputs), *self._constants}
+        return {*map(id, inputs), *map(id, self._constants.values())}
 
     def _run_first(self, values: dict[int, Array]) -> None:
         for step in self._steps:

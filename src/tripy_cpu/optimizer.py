@@ -7,36 +7,55 @@ from collections.abc import Iterator
 import numpy as np
 
 from tripy_cpu.dtypes import NUMPY_DTYPES, Array
-from tripy_cpu.interpreter import Runner, Step
+from tripy_cpu.interpreter import Step
 from tripy_cpu.program import Input, Instruction, Program, Ref
 
 #: Operands that decide the shape of a result.
 _SHAPE_OPERANDS = frozenset({"shape", "start", "size", "stride", "output_shape"})
+
+#: How many bytes a constant may have more than what it is computed from.
+_FOLDED_GROWTH = 1 << 12
 
 #: An evaluation is about to run anyway, so it is only rehearsed up to this many elements.
 _REHEARSAL_ELEMENTS = 1 << 20
 
 
 def prepare(program: Program) -> Program:
-    """Return what to run instead of `program`: its results, if they do not depend on inputs.
+    """Return what to run instead of `program`: what depends on no input is computed.
 
-    Otherwise the program is rehearsed with made-up inputs of the expected shapes and returned as it is.
+    A program with inputs is also rehearsed, with made-up ones of the expected shapes.
 
     Raises:
         MTRTException: An operation was refused; it carries the operation's location.
     """
-    if not program.inputs:
-        return _folded(program)
-    _rehearse(program)
-    return program
+    with np.errstate(all="ignore"):
+        folded = _folded(program)
+        if folded.inputs:
+            _rehearse(folded)
+    return folded
 
 
 def _folded(program: Program) -> Program:
-    constants = tuple(
-        Instruction("constant", {"value": np.array(value, order="C")}, (index,), (None,), "")
-        for index, value in enumerate(Runner(program).run([]))
-    )
-    return Program((), constants, tuple(range(len(constants))))
+    """Return the program with constants for what depends on constants only.
+
+    Where there are inputs, it is kept from growing: a tensor of ones is better made in every run than saved.
+    """
+    known: dict[int, Array] = {}
+    rest: list[Instruction] = []
+    for instruction in program.instructions:
+        operands = list(_operands(instruction))
+        if not all(index in known for index in operands):
+            rest.append(instruction)
+            continue
+        results = Step.of(instruction).run(known)
+        growth = sum(value.nbytes for value in results) - sum(known[index].nbytes for index in operands)
+        if instruction.op == "constant" or not program.inputs or growth <= _FOLDED_GROWTH:
+            known.update(zip(instruction.results, results, strict=True))
+        else:
+            rest.append(instruction)
+    used = {*program.outputs, *(index for instruction in rest for index in _operands(instruction))}
+    constants = (Instruction("constant", {"value": known[index]}, (index,), (None,), "") for index in used & {*known})
+    return Program(program.inputs, (*constants, *rest), program.outputs)
 
 
 def _made_up(item: Input) -> Array | None:
@@ -57,17 +76,16 @@ def _rehearse(program: Program) -> None:
     invented = {index for index, item in enumerate(program.inputs) if item.values is None}
     has_profile = any(item.shape or item.values for item in program.inputs)
     budget = _REHEARSAL_ELEMENTS
-    with np.errstate(all="ignore"):
-        for instruction in program.instructions:
-            budget -= sum(values[index].size for index in _operands(instruction))
-            if budget < 0 and not has_profile:
-                return
-            if _depends_on(instruction, invented):
-                return
-            results = Step.of(instruction).run(values)
-            values.update(zip(instruction.results, results, strict=True))
-            if instruction.op != "shape" and not invented.isdisjoint(_operands(instruction)):
-                invented.update(instruction.results)
+    for instruction in program.instructions:
+        budget -= sum(values[index].size for index in _operands(instruction))
+        if budget < 0 and not has_profile:
+            return
+        if _depends_on(instruction, invented):
+            return
+        results = Step.of(instruction).run(values)
+        values.update(zip(instruction.results, results, strict=True))
+        if instruction.op != "shape" and not invented.isdisjoint(_operands(instruction)):
+            invented.update(instruction.results)
 
 
 def _operands(instruction: Instruction) -> Iterator[int]:

@@ -10,7 +10,7 @@ import numpy as np
 from tripy_cpu.dtypes import Array
 from tripy_cpu.errors import RefusedError
 from tripy_cpu.kernels.elementwise import truncated_quotient
-from tripy_cpu.kernels.table import Dims, broadcast_shape, kernel
+from tripy_cpu.kernels.table import Dims, check_conformable, kernel
 
 
 def _mean(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
@@ -49,7 +49,7 @@ def matrix_multiply(input0: Array, input1: Array, op0: str, op1: str) -> Array:
             f"last dimension of input0 = {a.shape[-1]} and {inner} dimension of input1 = {size} but must match"
         )
     if a.ndim > 1 and b.ndim > 1:
-        broadcast_shape(a[..., :1, :1], b[..., :1, :1])
+        check_conformable(a[..., :1, :1], b[..., :1, :1])
     return np.asarray(np.matmul(a, b))
 
 

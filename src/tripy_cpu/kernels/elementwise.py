@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from tripy_cpu.dtypes import NUMPY_DTYPES, Array, saturate
-from tripy_cpu.kernels.table import broadcast_shape, kernel
+from tripy_cpu.kernels.table import check_conformable, kernel
 from tripy_cpu.program import TensorType
 
 
@@ -46,7 +45,7 @@ _BINARY: dict[str, Callable[[Array, Array], Array]] = {
 @kernel(wide=True)
 def element_wise(input1: Array, input2: Array, elementwise_operation: str) -> Array:
     """`input1 (operation) input2`, where dimensions of size 1 are repeated."""
-    broadcast_shape(input1, input2)
+    check_conformable(input1, input2)
     return _BINARY[elementwise_operation](input1, input2)
 
 
@@ -75,51 +74,41 @@ def _sigmoid(x: Array) -> Array:
     return np.asarray(half * np.tanh(half * x) + half)
 
 
-#: `erf(x) = x * P(x^2) / Q(x^2)` where |x| < _ERF_END, beyond which it is 1 in single precision: a least-squares fit,
-#: reweighted until all its errors were alike (5e-8 before rounding). Lowest powers first.
-_ERF_P = (
-    1.128379108,
-    0.2003613866,
-    5.063071059e-2,
-    3.719019986e-3,
-    1.421672950e-4,
-    -1.956572308e-6,
-    1.986955626e-8,
+#: `erf(x / sqrt(2)) = tanh(x * P(x^2))`: a least-squares fit of `atanh(erf(x / sqrt(2))) / x` up to 6, beyond which
+#: both sides are 1 in single precision, weighted and reweighted until all errors of `gelu(x) / x` were alike (3e-8
+#: before rounding). Lowest powers first.
+_GELU_P = (
+    0.7978849412158852,
+    0.03633308517114986,
+    -3.259539050199292e-05,
+    -5.530608272155902e-05,
+    3.964732397599134e-06,
+    -1.3226289816496859e-07,
+    1.75617007378301e-09,
 )
-_ERF_Q = (1.0, 0.5108972882, 0.1151784259, 1.438970282e-2, 9.599282795e-4)
-_ERF_END = 3.925
 
 #: How many elements fit into a core's cache with what is computed from them.
-_CHUNK = 1 << 14
-
-
-def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
-    result: Array = x * x.dtype.type(coefficients[-1])
-    for coefficient in coefficients[-2:0:-1]:
-        result += x.dtype.type(coefficient)
-        result *= x
-    result += x.dtype.type(coefficients[0])
-    return result
-
-
-def erf(x: Array) -> Array:
-    """The error function of numbers in single precision, to within 5e-7."""
-    clipped = np.clip(x, -_ERF_END, _ERF_END)
-    square = clipped * clipped
-    return np.asarray(clipped * _polynomial(square, _ERF_P) / _polynomial(square, _ERF_Q))
+_CHUNK = 1 << 16
 
 
 def _gelu(x: Array) -> Array:
     """`x * (1 + erf(x / sqrt(2))) / 2`, a chunk at a time."""
     result = np.empty(x.shape, x.dtype)
     source, target = x.reshape(-1), result.reshape(-1)
+    first, *others, last = map(x.dtype.type, _GELU_P)
     for start in range(0, x.size, _CHUNK):
-        # Further down the result is 0, which the rounding of `erf` times a great number is not.
-        part = np.maximum(source[start : start + _CHUNK], x.dtype.type(-_ERF_END * math.sqrt(2)))
-        out = erf(part * x.dtype.type(math.sqrt(0.5)))
-        out += 1
+        part, out = source[start : start + _CHUNK], target[start : start + _CHUNK]
+        square = part * part
+        np.multiply(square, last, out=out)
+        for coefficient in reversed(others):
+            out += coefficient
+            out *= square
+        out += first
         out *= part
-        np.multiply(out, x.dtype.type(0.5), out=target[start : start + _CHUNK])
+        np.tanh(out, out=out)
+        half = np.multiply(part, x.dtype.type(0.5), out=square)
+        out *= half
+        out += half
     return result
 
 
@@ -143,7 +132,7 @@ def activation(input: Array, activation_type: str) -> Array:
 @kernel()
 def select(condition: Array, then_input: Array, else_input: Array) -> Array:
     """`then_input` where `condition` holds, else `else_input`."""
-    broadcast_shape(condition, then_input, else_input)
+    check_conformable(condition, then_input, else_input)
     return np.where(condition, then_input, else_input)
 
 

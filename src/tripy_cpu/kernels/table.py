@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,18 +84,17 @@ def along(values: Array, axis: int, rank: int) -> Array:
     return values.reshape([-1 if dim == axis else 1 for dim in range(rank)])
 
 
-def broadcast_shape(*arrays: Array) -> tuple[int, ...]:
-    """Return the common shape of arrays of one rank, where a size of 1 fits any other.
+def check_conformable(*arrays: Array) -> None:
+    """Refuse arrays that have not the same rank and, apart from sizes of 1, the same shape.
 
     Raises:
-        RefusedError: There is none.
+        RefusedError: They do not fit each other.
     """
-    shapes = [array.shape for array in arrays]
-    if shapes.count(shapes[0]) == len(shapes):
-        return shapes[0]
-    sizes = [{size for size in dims if size != 1} for dims in zip(*shapes, strict=False)]
-    if len({len(shape) for shape in shapes}) != 1 or any(len(size) > 1 for size in sizes):
-        raise RefusedError(
-            f"broadcast dimensions must be conformable, but the shapes are {' and '.join(str(s) for s in shapes)}"
-        )
-    return tuple(size.pop() if size else 1 for size in sizes)
+    if len({array.shape for array in arrays}) == 1:
+        return
+    if len({array.ndim for array in arrays}) == 1:
+        with contextlib.suppress(ValueError):
+            np.broadcast(*arrays)
+            return
+    shapes = " and ".join(str(array.shape) for array in arrays)
+    raise RefusedError(f"broadcast dimensions must be conformable, but the shapes are {shapes}")
