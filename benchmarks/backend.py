@@ -4,6 +4,7 @@
 one thread.
 """
 
+import contextlib
 import os
 import statistics
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -75,24 +77,55 @@ def measure_import(runs: int) -> None:
     print(f"{'import and install tripy_cpu':34} {install * 1e3:9.3f} ms  {install / nvtripy:6.2f} x import nvtripy")
 
 
-def measure_eager(runs: int) -> None:
-    """Print which part of an evaluation is spent in tripy_cpu's own functions."""
-    import cProfile
-    import pstats
+class Stopwatch:
+    """Adds up the time that is spent in functions which it was put around."""
 
+    def __init__(self) -> None:
+        self.total = 0.0
+        self._is_running = False
+
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function, timed unless it is called from another that is."""
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if self._is_running:
+                return function(*args, **kwargs)
+            self._is_running, start = True, time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.total += time.perf_counter() - start
+                self._is_running = False
+
+        return timed
+
+
+def measure_eager(runs: int) -> None:
+    """Print which part of an evaluation is spent in what nvtripy calls of tripy_cpu."""
+    from tripy_cpu import compiler, executable, ir, runtime, session
+
+    stopwatch = Stopwatch()
+    entries: tuple[tuple[Any, str], ...] = (
+        (compiler.CompilationTask, "run"),
+        (executable.Executable, "__init__"),
+        (ir, "record"),
+        (runtime.RuntimeClient, "create_memref"),
+        (session.RuntimeSession, "__init__"),
+        (session.RuntimeSession, "execute_function"),
+    )
     x = gpu(np.ones((2, 3), np.float32))
     (x + x).eval()
     shares = []
-    for _ in range(runs):
-        profile = cProfile.Profile()
-        for _ in range(50):
-            y = x + x
-            profile.runcall(y.eval)
-        stats = pstats.Stats(profile).stats  # type: ignore[attr-defined]
-        own = sum(row[2] for (file, _, _), row in stats.items() if "tripy_cpu" in file or "numpy" in file)
-        shares.append(own / sum(row[2] for row in stats.values()))
-    share = statistics.median(shares)
-    print(f"{'eager x + x, shape (2, 3)':34} {'':12}  {share:6.2f} of eval() is tripy_cpu's and NumPy's")
+    with contextlib.ExitStack() as patches:
+        for owner, name in entries:
+            patches.enter_context(mock.patch.object(owner, name, stopwatch.around(getattr(owner, name))))
+        for _ in range(runs):
+            stopwatch.total, whole = 0.0, 0.0
+            for _ in range(50):
+                y = x + x
+                whole += seconds(y.eval, 1)
+            shares.append(stopwatch.total / whole)
+    print(f"{'eager x + x, shape (2, 3)':34} {'':12}  {statistics.median(shares):6.2f} of eval() is tripy_cpu's")
 
 
 def measure_small_programs(runs: int) -> None:

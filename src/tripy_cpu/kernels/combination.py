@@ -55,11 +55,16 @@ def matrix_multiply(input0: Array, input1: Array, op0: str, op1: str) -> Array:
 
 @kernel(wide=True)
 def softmax(input: Array, axis: int) -> Array:
-    """`exp(x) / sum(exp(x))` along `axis`, with the greatest element subtracted first."""
+    """`exp(x) / sum(exp(x))` along `axis`; where powers get too great or small, the greatest is subtracted first.
+
+    Powers of elements up to 60 can be added a billion times in single precision. Where the greatest element is not
+    negative, no power vanishes that does not vanish beside the greatest one as well.
+    """
     if input.ndim < 2:
         raise RefusedError(f"softmax takes at least 2 dimensions, but got {input.ndim}")
-    powers: Array = input - np.max(input, axis=axis, keepdims=True, initial=-np.inf)
-    np.exp(powers, out=powers)
+    greatest = np.max(input, axis=axis, keepdims=True, initial=-np.inf)
+    is_moderate = np.all((greatest >= 0) & (greatest <= 60))
+    powers: Array = np.exp(input if is_moderate else input - greatest)
     powers /= np.sum(powers, axis=axis, keepdims=True)
     return powers
 
