@@ -21,10 +21,19 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> Generator[None, Any, None]:
     function = pyfuncitem.obj
     if inspect.iscoroutinefunction(function):  # of a plugin that has its own way to run it
         yield
-        return
-    pyfuncitem.obj = _in_thread(function)
-    yield
-    pyfuncitem.obj = function
+    elif hasattr(function, "hypothesis"):  # which calls the function proper from under as many calls again
+        yield from _replacing(function.hypothesis, "inner_test")
+    else:
+        yield from _replacing(pyfuncitem, "obj")
+
+
+def _replacing(owner: Any, name: str) -> Generator[None, Any, None]:
+    function = getattr(owner, name)
+    setattr(owner, name, _in_thread(function))
+    try:
+        yield
+    finally:
+        setattr(owner, name, function)
 
 
 def _in_thread(function: Callable[..., Any]) -> Callable[..., Any]:
