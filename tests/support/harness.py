@@ -175,3 +175,15 @@ class Cookiecutter:
             check=False,
         )
         return Run(result.returncode, result.stdout, result.stderr)
+
+
+def make_venv(folder: Path, python: str = sys.executable) -> Path:
+    """Make a virtual environment with pip, of that interpreter's version, and return its own interpreter."""
+    subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def install_nvtripy(python: Path, version: str, folder: Path) -> None:
+    """Install one version of nvtripy, without what it requires, from the package index into a folder."""
+    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--ignore-requires-python"]
+    subprocess.run([*install, f"--target={folder}", f"nvtripy=={version}"], check=True)

@@ -1,12 +1,10 @@
 """The recipes against every version of nvtripy that is supported, each in a checkout of its own."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from harness import installed_nvtripy, make_checkout
+from harness import install_nvtripy, installed_nvtripy, make_checkout, make_venv
 
 VERSIONS = ["0.1.5", "0.1.6"]  # the tests of the checkout have the newest
 
@@ -15,11 +13,9 @@ VERSIONS = ["0.1.5", "0.1.6"]  # the tests of the checkout have the newest
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the package's folder in each version, from the package index."""
     folder = tmp_path_factory.mktemp("wheels")
-    subprocess.run([sys.executable, "-m", "venv", str(folder / "venv")], check=True)
-    python = folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    install = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", "--ignore-requires-python"]
+    python = make_venv(folder / "venv")
     for version in VERSIONS:
-        subprocess.run([*install, f"--target={folder / version}", f"nvtripy=={version}"], check=True)
+        install_nvtripy(python, version, folder / version)
     return {version: folder / version / "nvtripy" for version in VERSIONS}
 
 

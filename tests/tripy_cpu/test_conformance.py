@@ -87,6 +87,7 @@ BROKEN_PROMISES = {
     ("split", "int4"),
     ("__getitem__", "int4"),
     ("__rfloordiv__", "int4"),
+    *({("masked_fill", "bool")} if tp.__version__ == "0.1.5" else ()),
 }
 
 
