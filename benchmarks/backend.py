@@ -138,6 +138,17 @@ def measure_small_programs(runs: int) -> None:
         )
 
 
+def measure_saving(runs: int) -> None:
+    """Print what 64 MiB of weights take as bytes, beside copying them."""
+    from tripy_cpu.executable import Executable
+
+    weight = np.random.default_rng(0).standard_normal((4096, 4096)).astype(np.float32)
+    program = tp.compile(lambda x: x @ tp.Tensor(weight), args=[tp.InputInfo((1, 4096), tp.float32)])
+    engine = program.serialized_tensorrt_engine
+    label = f"64 MiB to and from {len(engine) / 1e6:.1f} MB"
+    compare(label, lambda: Executable(program.serialized_tensorrt_engine), weight.copy, "a copy", runs, 1)
+
+
 def layers() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     """Return our call and torch's, by name."""
     rng = np.random.default_rng(0)
@@ -189,6 +200,7 @@ def main() -> None:
     measure_import(runs)
     measure_eager(runs)
     measure_small_programs(runs)
+    measure_saving(runs)
     if torch is None:
         print("torch is not installed, so nothing is compared with it")
         return

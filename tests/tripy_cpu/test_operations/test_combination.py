@@ -11,6 +11,7 @@ import nvtripy as tp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from references import normalized, product
 from tensors import FLOATS, NVTRIPY_DTYPES, array, assert_agrees, few, random, seeds, shapes, tensor, wide
 
 
@@ -153,21 +154,6 @@ def factors(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return draw(st.sampled_from([stacked, stacked, *vectors]))
 
 
-def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the product of two stacks of matrices, or of vectors, by its definition."""
-    left = a[None, :] if a.ndim == 1 else a
-    right = b[:, None] if b.ndim == 1 else b
-    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    left = np.broadcast_to(left, (*batch, *left.shape[-2:]))
-    right = np.broadcast_to(right, (*batch, *right.shape[-2:]))
-    result = np.empty((*batch, left.shape[-2], right.shape[-1]))
-    for position in np.ndindex(*result.shape):
-        *stack, row, column = position
-        result[position] = math.fsum(left[(*stack, row)] * right[(*stack, slice(None), column)])
-    result = result[..., 0, :] if a.ndim == 1 else result
-    return result[..., 0] if b.ndim == 1 else result
-
-
 @given(factors(), st.sampled_from(FLOATS), seeds)
 @few
 def test_products(case: Any, dtype: str, seed: int) -> None:
@@ -181,16 +167,6 @@ def test_products(case: Any, dtype: str, seed: int) -> None:
 def test_outer_products(rows: int, columns: int, dtype: str, seed: int) -> None:
     a, b = random(seed, (rows,), dtype), random(seed + 1, (columns,), dtype)
     assert_agrees(tp.outer(tensor(a), tensor(b)), wide(a)[:, None] * wide(b), dtype)
-
-
-def normalized(x: np.ndarray, groups: list[tuple[Any, ...]], eps: float) -> np.ndarray:
-    """Return the array with each group of elements brought to mean 0 and variance 1."""
-    result = np.empty_like(x)
-    for group in groups:
-        values = x[group]
-        center = values.mean()
-        result[group] = (values - center) / math.sqrt(((values - center) ** 2).mean() + eps)
-    return result
 
 
 def filled(module: Any, names: tuple[str, ...], shape: tuple[int, ...], dtype: str, seed: int) -> list[np.ndarray]:

@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import nvtripy as tp
 from hypothesis import given
 from hypothesis import strategies as st
+from references import quantized
 from tensors import FLOATS, NVTRIPY_DTYPES, array, assert_agrees, few, random, seeds, shapes, tensor, wide
 
 QUANTIZED = ["i8", "i4", "f8e4m3fn"]
-LIMITS = {"i8": (-128, 127), "i4": (-8, 7)}
-#: Every value of float8 e4m3fn that is not negative: 3 bits of mantissa, exponents from -6, subnormals below, 448 last.
-FLOAT8 = [Fraction(m, 512) for m in range(8)] + [
-    Fraction(8 + m, 8) * Fraction(2) ** e for e in range(-6, 9) for m in range(8) if (e, m) != (8, 7)
-]
 #: Powers of two, so that quotients are exact.
 SCALES = [0.125, 0.25, 0.5, 1.0, 2.0]
-
-
-def nearest(value: Fraction, dtype: str) -> Fraction:
-    """Return the nearest number of the type, of two as near the even one."""
-    if dtype in LIMITS:
-        low, high = LIMITS[dtype]
-        return Fraction(min(max(round(value), low), high))
-    sign = -1 if value < 0 else 1
-    best = min(range(len(FLOAT8)), key=lambda index: (abs(FLOAT8[index] - abs(value)), index % 2))
-    return sign * FLOAT8[best]
-
-
-def quantized(x: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray:
-    scales = np.broadcast_to(wide(scale), x.shape)
-    return np.array(
-        [
-            float(nearest(Fraction(value) / Fraction(by), dtype))
-            for value, by in zip(wide(x).flat, scales.flat, strict=True)
-        ]
-    ).reshape(x.shape)
 
 
 def check(x: np.ndarray, scale: Any, spread: np.ndarray, dtype: str, kind: str, dim: int | None) -> None:

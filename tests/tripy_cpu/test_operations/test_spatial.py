@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,39 +11,8 @@ import nvtripy as tp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from references import Geometry, convolution, transposed_convolution
 from tensors import FLOATS, NVTRIPY_DTYPES, assert_agrees, few, random, seeds, tensor, wide
-
-
-@dataclass(frozen=True)
-class Geometry:
-    """Where a window lies, one entry a spatial dimension."""
-
-    space: tuple[int, ...]
-    window: tuple[int, ...]
-    stride: tuple[int, ...]
-    dilation: tuple[int, ...]
-    padding: tuple[tuple[int, int], ...]
-
-    @property
-    def extents(self) -> list[int]:
-        return [(size - 1) * step + 1 for size, step in zip(self.window, self.dilation, strict=True)]
-
-    def positions(self, channels: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of what a window that moves over the input gives."""
-        padded = [size + sum(pair) for size, pair in zip(self.space, self.padding, strict=True)]
-        moves = zip(padded, self.extents, self.stride, strict=True)
-        return (*channels, *((size - extent) // step + 1 for size, extent, step in moves))
-
-    def covered(self, position: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], bool]]:
-        """Yield each place in the window, the place of the input under it, and whether the input has that place."""
-        for inside in itertools.product(*map(range, self.window)):
-            place = tuple(
-                at * step + offset * spread - before
-                for at, step, offset, spread, (before, _) in zip(
-                    position, self.stride, inside, self.dilation, self.padding, strict=True
-                )
-            )
-            yield inside, place, all(0 <= at < size for at, size in zip(place, self.space, strict=True))
 
 
 @st.composite
@@ -63,7 +30,7 @@ def geometries(draw: st.DrawFn, ranks: Sequence[int], *, dilated: bool = True, p
     return Geometry(space, window, stride, dilation, padding)
 
 
-def convolution(kind: Any, inputs: int, outputs: int, place: Geometry, groups: int, bias: bool, dtype: str) -> Any:
+def module_of(kind: Any, inputs: int, outputs: int, place: Geometry, groups: int, bias: bool, dtype: str) -> Any:
     return kind(
         inputs,
         outputs,
@@ -81,25 +48,14 @@ def convolution(kind: Any, inputs: int, outputs: int, place: Geometry, groups: i
 @few
 def test_convolution(place: Geometry, groups: int, has_bias: bool, dtype: str, seed: int) -> None:
     inputs, outputs = 2 * groups, 3 * groups
-    module = convolution(tp.Conv, inputs, outputs, place, groups, has_bias, dtype)
+    module = module_of(tp.Conv, inputs, outputs, place, groups, has_bias, dtype)
     x = random(seed, (2, inputs, *place.space), dtype)
     weight = random(seed + 1, (outputs, 2, *place.window), dtype)
     bias = random(seed + 2, (outputs,), dtype)
     module.weight = tensor(weight)
     if has_bias:
         module.bias = tensor(bias)
-
-    expected, scale = np.empty(place.positions((2, outputs))), np.empty(place.positions((2, outputs)))
-    for item, channel, *position in np.ndindex(*expected.shape):
-        first = channel // 3 * 2
-        terms = [float(bias[channel])] if has_bias else []
-        for inside, source, is_there in place.covered(position):
-            if is_there:
-                terms += [
-                    float(x[(item, first + own, *source)]) * float(weight[(channel, own, *inside)]) for own in range(2)
-                ]
-        expected[(item, channel, *position)] = math.fsum(terms)
-        scale[(item, channel, *position)] = math.fsum(map(abs, terms))
+    expected, scale = convolution(x, weight, bias if has_bias else None, place, groups)
     assert_agrees(module(tensor(x)), expected, dtype, slack=2, scale=scale)
 
 
@@ -107,32 +63,17 @@ def test_convolution(place: Geometry, groups: int, has_bias: bool, dtype: str, s
 @few
 def test_transposed_convolution(place: Geometry, groups: int, has_bias: bool, dtype: str, seed: int) -> None:
     inputs, outputs = 2 * groups, 3 * groups
-    full = [
-        (size - 1) * step + extent for size, step, extent in zip(place.space, place.stride, place.extents, strict=True)
-    ]
-    if any(size <= sum(pair) for size, pair in zip(full, place.padding, strict=True)):
+    if any(size <= sum(pair) for size, pair in zip(place.spread(), place.padding, strict=True)):
         return  # nothing is left
-    module = convolution(tp.ConvTranspose, inputs, outputs, place, groups, has_bias, dtype)
+    module = module_of(tp.ConvTranspose, inputs, outputs, place, groups, has_bias, dtype)
     x = random(seed, (2, inputs, *place.space), dtype)
     weight = random(seed + 1, (inputs, 3, *place.window), dtype)
     bias = random(seed + 2, (outputs,), dtype)
     module.weight = tensor(weight)
     if has_bias:
         module.bias = tensor(bias)
-
-    total, scale = np.zeros((2, outputs, *full)), np.full((2, outputs, *full), 4.0)
-    for item, channel, *position in np.ndindex(*x.shape):
-        for own, *inside in np.ndindex(3, *place.window):
-            target = [
-                at * s + o * d for at, s, o, d in zip(position, place.stride, inside, place.dilation, strict=True)
-            ]
-            index = (item, channel // 2 * 3 + own, *target)
-            term = float(x[(item, channel, *position)]) * float(weight[(channel, own, *inside)])
-            total[index] += term
-            scale[index] += abs(term)
-    kept = (..., *(slice(before, size - after) for (before, after), size in zip(place.padding, full, strict=True)))
-    offset = wide(bias).reshape(1, -1, *(1 for _ in full)) if has_bias else 0
-    assert_agrees(module(tensor(x)), total[kept] + offset, dtype, slack=2, scale=scale[kept])
+    expected, scale = transposed_convolution(x, weight, bias if has_bias else None, place, groups)
+    assert_agrees(module(tensor(x)), expected, dtype, slack=2, scale=scale + 4)
 
 
 @given(geometries([2, 3], dilated=False, pooling=True), st.sampled_from([*FLOATS, "i8"]), seeds)
