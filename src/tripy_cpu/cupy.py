@@ -1,4 +1,7 @@
-"""Stands in for what nvtripy's examples use of `cupy`, so that they run unchanged where it is missing."""
+"""Stands in for what nvtripy's examples and tests use of `cupy`, so that they run unchanged where it is missing.
+
+Every name of NumPy is there; what makes an array makes one that has `get`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,23 @@ class ndarray(np.ndarray[Any, np.dtype[Any]]):  # noqa: N801 - cupy's name
         """Return the array as NumPy's."""
         return self.view(np.ndarray)
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Return a result as an array, also where NumPy would return a number."""
+        return np.asarray(array).view(ndarray)
+
+
+class _Random:
+    """The functions of `numpy.random`."""
+
+    def __getattr__(self, name: str) -> Any:
+        return _on_device(getattr(np.random, name))
+
+
+_CREATORS = (
+    "arange array asarray ascontiguousarray concatenate copy diag empty empty_like eye full full_like identity "
+    "linspace ones ones_like stack tri tril triu where zeros zeros_like"
+)
+
 
 def _on_device(function: Any) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -27,10 +47,27 @@ def from_dlpack(source: Any) -> Any:
     return np.from_dlpack(source).view(ndarray)
 
 
-def contents() -> dict[str, Any]:
-    """Return the module's names: NumPy's, with the functions that make arrays making those of the device."""
-    # Of the names that NumPy has already: its submodules load when they are asked for, which takes longer than NumPy.
-    names = {name: value for name, value in vars(np).items() if not name.startswith("_")}
-    creators = ("arange", "array", "asarray", "ascontiguousarray", "copy", "empty", "full", "ones", "zeros")
-    on_device = {name: _on_device(getattr(np, name)) for name in creators}
-    return {**names, **on_device, "ndarray": ndarray, "from_dlpack": from_dlpack, "asnumpy": np.asarray}
+def lookup(name: str) -> Any:
+    """Return what `cupy` has under a name.
+
+    Raises:
+        AttributeError: It has nothing.
+    """
+    if name.startswith("_"):
+        raise AttributeError(f"module 'cupy' has no attribute {name!r}")
+    match name:
+        case "ndarray":
+            return ndarray
+        case "from_dlpack":
+            return from_dlpack
+        case "asnumpy":
+            return np.asarray
+        case "random":
+            return _Random()
+        case _:
+            try:
+                value = getattr(np, name)
+            except AttributeError:
+                message = f"tripy_cpu's look-alike of cupy has no {name!r}: it has what NumPy has"
+                raise AttributeError(message) from None
+            return _on_device(value) if name in _CREATORS.split() else value

@@ -76,10 +76,10 @@ def _session() -> dict[str, Any]:
     return vars_of(session)
 
 
-def _cupy() -> dict[str, Any]:
+def _from_cupy(name: str) -> Any:
     from tripy_cpu import cupy
 
-    return cupy.contents()
+    return cupy.lookup(name)
 
 
 def build() -> dict[str, ModuleType]:
@@ -111,4 +111,4 @@ def vars_of(module: ModuleType) -> dict[str, Any]:
 
 def build_cupy() -> dict[str, ModuleType]:
     """Return the look-alike of cupy by name."""
-    return {"cupy": _lazy_module("cupy", _cupy, {})}
+    return {"cupy": _module("cupy", {"__getattr__": _from_cupy})}

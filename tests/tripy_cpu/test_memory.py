@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import tracemalloc
 import weakref
 from typing import Any
 
@@ -156,6 +157,23 @@ def test_round_trips_do_not_leak() -> None:
         del source, reader
     gc.collect()
     assert [watch() for watch in watches] == [None] * 50
+
+
+def test_ten_thousand_round_trips_leave_nothing_behind() -> None:
+    def round_trips(count: int) -> None:
+        for _ in range(count):
+            array = np.zeros((10, 100), np.float32)
+            assert import_capsule(export_capsule(import_capsule(export_capsule(array)))).shape == (10, 100)
+
+    round_trips(100)  # what is made once is made now
+    tracemalloc.start()
+    try:
+        round_trips(10_000)
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 100_000  # ten bytes each; an array takes four thousand
 
 
 def test_copies_between_devices() -> None:

@@ -8,6 +8,7 @@ import sys
 import cupy as cp
 import mlir_tensorrt.runtime.api as runtime
 import numpy as np
+import nvtripy as tp
 import pytest
 
 INSTALL = "import sys, tripy_cpu; tripy_cpu.install(force=True)\n"
@@ -35,6 +36,14 @@ def test_missing_names_are_attribute_errors() -> None:
 
 
 def test_the_lookalike_of_cupy_makes_arrays_that_can_be_got() -> None:
-    assert type(cp.arange(3).get()) is np.ndarray
+    arrays = [cp.arange(3), cp.eye(2), cp.random.rand(2, 2), cp.concatenate([cp.ones(1), cp.zeros(1)]), cp.ones(2) + 1]
+    arrays += [cp.ones((2, 3)).sum(), cp.max(cp.ones(2)), cp.linspace(0, 1, 3), cp.where(cp.ones(2) > 0, 1, 2)]
+    assert {type(array.get()) for array in arrays} == {np.ndarray}
     assert cp.asnumpy(cp.full((2,), 3.0) + 1).tolist() == [4.0, 4.0]
     assert cp.float32 is np.float32
+    assert cp.array_equal(cp.from_dlpack(tp.ones((2,))), cp.ones(2, cp.float32))
+
+
+def test_what_the_lookalike_of_cupy_lacks_is_said() -> None:
+    with pytest.raises(AttributeError, match="look-alike of cupy has no 'cuda'"):
+        cp.cuda.Device(0)
