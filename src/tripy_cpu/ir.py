@@ -78,6 +78,12 @@ class Location(_Scope):
         """Return the first of several locations with the metadata."""
         return Location(locations[0].text, metadata)
 
+    def __str__(self) -> str:
+        """Return the location as the compiler prints it, from which nvtripy reads the names back."""
+        if not self.text:
+            return "loc(unknown)"
+        return f'loc(fused<"{self.metadata}">["{self.text}"])' if self.metadata else f'loc("{self.text}")'
+
     def __enter__(self) -> Location:
         _SCOPES.locations.append(self)
         return self
@@ -108,6 +114,9 @@ class Type:
     """An element type."""
 
     name: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class FloatType(Type):
@@ -378,6 +387,9 @@ class ModuleOperation:
 
     def get_asm(self, large_elements_limit: int | None = None) -> str:
         """Return the text of the module's function, for nvtripy's log."""
+        return str(self)
+
+    def __str__(self) -> str:
         return str(self.program or self.body.functions[0].program())
 
 
@@ -387,6 +399,9 @@ class Module:
     def __init__(self) -> None:
         self.operation = ModuleOperation()
         self.body = self.operation.body
+
+    def __str__(self) -> str:
+        return str(self.operation)
 
     @staticmethod
     def create() -> Module:

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import nvtripy as tp
 import pytest
+from mlir_tensorrt.compiler import ir
+from nvtripy.backend.mlir.utils import make_tensor_location, parse_tensor_names_from_location
 from nvtripy.frontend.module.layernorm import layernorm
+from nvtripy.trace.trace import Trace
 
 
 def on_gpu(*shape: int, dtype: Any = np.float32) -> Any:
@@ -135,3 +138,14 @@ def test_the_recorded_program_can_be_read(capsys: pytest.CaptureFixture[str]) ->
     text = capsys.readouterr().out
     assert "element_wise(input1=%0, input2=" in text
     assert "tensor<2xf32>" in text
+
+
+def test_modules_types_and_locations_print_as_the_compilers_do() -> None:
+    module = Trace([(on_cpu(2) + 1.0).trace_tensor]).to_mlir()
+    assert "element_wise" in str(module)
+    assert str(ir.RankedTensorType.get([2], ir.F32Type.get())) == "tensor<2xf32>"
+    assert str(ir.F32Type.get()) == "f32"
+    assert str(ir.Location.unknown()) == "loc(unknown)"
+    location = make_tensor_location(["a", "b"], ["c"], "add")
+    assert str(location) == 'loc(fused<"add">["a,b;;<out>;;c"])'
+    assert parse_tensor_names_from_location(f"{location}: error: text")[:2] == (["a", "b"], ["c"])
