@@ -65,6 +65,8 @@ class Step:
             check_types(self.instruction.op, arguments)
             results = self.kernel.run(arguments, half_of(arguments) if self.kernel.wide else None)
             self.check_declared(results)
+            for result in results:
+                _check_rank(result)
         except RefusedError as refusal:
             raise self.refused(refusal) from None
         return results
@@ -136,6 +138,15 @@ class Runner:
                 values.update(zip(step.instruction.results, results, strict=True))
         except RefusedError as refusal:
             raise step.refused(refusal) from None
+
+
+#: TensorRT's limit, see `nvinfer1::Dims::MAX_DIMS`.
+_MAX_RANK = 8
+
+
+def _check_rank(result: Array) -> None:
+    if result.ndim > _MAX_RANK:
+        raise RefusedError(f"returns {result.ndim} dimensions, but TensorRT has at most {_MAX_RANK}")
 
 
 def _check_declared(declared: TensorType, result: Array) -> None:

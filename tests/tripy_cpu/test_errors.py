@@ -132,6 +132,12 @@ def test_arrays_of_types_that_nvtripy_lacks_are_refused(dtype: Any) -> None:
         tp.Tensor(np.zeros(2, dtype))
 
 
+def test_tensors_of_more_dimensions_than_tensorrt_has_are_refused() -> None:
+    assert tp.reshape(on_cpu(2), (1,) * 7 + (2,)).eval().rank == 8
+    with pytest.raises(tp.TripyException, match="returns 9 dimensions, but TensorRT has at most 8"):
+        tp.reshape(on_cpu(2), (1,) * 8 + (2,)).eval()
+
+
 def test_the_recorded_program_can_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     with tp.logger.use_verbosity("mlir"):
         (on_cpu(2) + 1.0).eval()

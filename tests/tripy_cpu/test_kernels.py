@@ -594,15 +594,17 @@ def test_convolution_refuses_what_does_not_fit() -> None:
         run("convolution", x, (1,), (0,), (0,), np.ones((2, 3, 2), np.float32), np.ones(3, np.float32))
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, "i8"])
+POOLINGS = [
+    ((7,), (3,), (2,), (1,), (0,)),
+    ((6, 5), (2, 3), (1, 2), (1, 0), (0, 2)),
+    ((4, 3, 5), (2, 2, 3), (2, 1, 1), (0, 1, 1), (1, 0, 1)),
+]
+
+
 @pytest.mark.parametrize("kind", ["max", "mean", "mean of present"])
 @pytest.mark.parametrize(
-    ("space", "window", "stride", "pre", "post"),
-    [
-        ((7,), (3,), (2,), (1,), (0,)),
-        ((6, 5), (2, 3), (1, 2), (1, 0), (0, 2)),
-        ((4, 3, 5), (2, 2, 3), (2, 1, 1), (0, 1, 1), (1, 0, 1)),
-    ],
+    ("dtype", "space", "window", "stride", "pre", "post"),
+    [(dtype, *case) for dtype in FLOATS for case in POOLINGS] + [("i8", *POOLINGS[1])],
 )
 def test_pooling_equals_a_loop(
     dtype: str, kind: str, space: Any, window: Any, stride: Any, pre: Any, post: Any
@@ -703,3 +705,16 @@ def test_nearest_rounds_as_told(rounding: str, expected: int) -> None:
     x = np.array([[[0, 1]]], np.float32)
     actual = run("resize_nearest", any_shape("f32", 3), x, "kASYMMETRIC", rounding, "kFORMULA", scales=(1, 1, 2))
     assert actual[0, 0].tolist() == [0, expected, 1, 1]
+
+
+@pytest.mark.parametrize(("op", "middle", "axis"), [("linear", ("kFORMULA",), 0), ("cubic", ("kFORMULA", -0.75), 1)])
+def test_interpolation_is_refused_beyond_the_innermost_dimensions(op: str, middle: tuple[Any, ...], axis: int) -> None:
+    x = np.ones((2, 2, 2, 2), np.float32)
+    scales = [2.0 if dim == axis else 1.0 for dim in range(4)]
+    with pytest.raises(RefusedError, match=f"but got dimension {axis}"):
+        run(f"resize_{op}", any_shape("f32", 4), x, "kHALF_PIXEL", *middle, scales=scales)
+
+
+def test_pooling_of_int8_takes_two_dimensions_only() -> None:
+    with pytest.raises(RefusedError, match="windows of 2 dimensions"):
+        run("pooling", np.ones((1, 1, 2, 2, 2), np.int8), (2, 2, 2), (1, 1, 1), (0, 0, 0), (0, 0, 0), "kMAX")

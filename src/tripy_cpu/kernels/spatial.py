@@ -142,6 +142,8 @@ def pooling(
             f"pooling padding must be less than the window {tuple(window_size)}, "
             f"but is {tuple(pre_padding)} and {tuple(post_padding)}"
         )
+    if input.dtype.kind == "i" and len(window_size) != 2:
+        raise RefusedError(f"pooling of {input.dtype} takes windows of 2 dimensions, but got {tuple(window_size)}")
     ones = (1,) * len(window_size)
     space = tuple(range(input.ndim, input.ndim + len(window_size)))
     if pooling_type == "kMAX":
@@ -197,11 +199,17 @@ def _cubic_weights(x: Array, a: float) -> list[tuple[Array, Array]]:
 
 
 def _resize(
-    input: Array, transformation: str, output_shape: Array | None, scales: Dims | None, weights: Weights
+    input: Array,
+    transformation: str,
+    output_shape: Array | None,
+    scales: Dims | None,
+    weights: Weights,
+    innermost: int | None = None,
 ) -> Array:
     """Interpolate along one dimension after the other; elements beyond the edge are the edge's.
 
-    Given scales are used as they are, even where the ratio of the sizes is another.
+    Given scales are used as they are, even where the ratio of the sizes is another. Only the `innermost` dimensions
+    may change, if that is given.
     """
     if output_shape is not None:
         sizes = [int(size) for size in output_shape]
@@ -215,6 +223,8 @@ def _resize(
     for axis, (before, after, factor) in enumerate(zip(input.shape, sizes, factors, strict=True)):
         if before == after and factor == 1:
             continue
+        if innermost is not None and axis < input.ndim - innermost:
+            raise RefusedError(f"this resize changes the last {innermost} dimensions only, but got dimension {axis}")
         center = _COORDINATES[transformation](np.arange(after, dtype=np.float64), factor, before, after)
         terms = [
             np.take(result, np.clip(element, 0, before - 1).astype(np.int64), axis)
@@ -252,8 +262,8 @@ def resize_linear(
     output_shape: Array | None = None,
     scales: Dims | None = None,
 ) -> Array:
-    """Linear interpolation along each dimension."""
-    return _resize(input, coordinate_transformation, output_shape, scales, _linear_weights)
+    """Linear interpolation along the last three dimensions."""
+    return _resize(input, coordinate_transformation, output_shape, scales, _linear_weights, innermost=3)
 
 
 @kernel(wide=True)
@@ -266,5 +276,9 @@ def resize_cubic(
     output_shape: Array | None = None,
     scales: Dims | None = None,
 ) -> Array:
-    """Cubic interpolation along each dimension."""
-    return _resize(input, coordinate_transformation, output_shape, scales, lambda x: _cubic_weights(x, cubic_coeff))
+    """Cubic interpolation along the last two dimensions."""
+
+    def cubic(x: Array) -> list[tuple[Array, Array]]:
+        return _cubic_weights(x, cubic_coeff)
+
+    return _resize(input, coordinate_transformation, output_shape, scales, cubic, innermost=2)

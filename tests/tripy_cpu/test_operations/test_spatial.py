@@ -79,6 +79,8 @@ def test_transposed_convolution(place: Geometry, groups: int, has_bias: bool, dt
 @given(geometries([2, 3], dilated=False, pooling=True), st.sampled_from([*FLOATS, "i8"]), seeds)
 @few
 def test_greatest_of_a_window(place: Geometry, dtype: str, seed: int) -> None:
+    if dtype == "i8" and len(place.space) == 3:
+        return  # refused, see test_kernels
     x = random(seed, (2, 2, *place.space), dtype)
     expected = np.empty(place.positions((2, 2)))
     for item, channel, *position in np.ndindex(*expected.shape):
@@ -91,6 +93,8 @@ def test_greatest_of_a_window(place: Geometry, dtype: str, seed: int) -> None:
 @given(geometries([2, 3], dilated=False, pooling=True), st.booleans(), st.sampled_from(FLOATS), seeds)
 @few
 def test_mean_of_a_window(place: Geometry, with_padding: bool, dtype: str, seed: int) -> None:
+    if dtype == "i8" and len(place.space) == 3:
+        return  # refused, see test_kernels
     x = random(seed, (2, 2, *place.space), dtype)
     expected = np.empty(place.positions((2, 2)))
     for item, channel, *position in np.ndindex(*expected.shape):
