@@ -58,12 +58,12 @@ def test_nvtripy_0_1_6(tmp_path: Path) -> None:
     run_tests(sys.executable, "0.1.6", tmp_path / "nvtripy")
 
 
-def test_nvtripy_0_1_5(tmp_path: Path) -> None:
+def test_nvtripy_0_1_5_with_the_oldest_packages(tmp_path: Path) -> None:
     command = python310()
     if command is None:
         pytest.skip("needs Python 3.10")
     python = make_venv(tmp_path / "venv", command)
-    packages = ["numpy", "ml_dtypes", "colored", "hypothesis", "pytest", "pytest-timeout"]
+    packages = ["numpy==1.26.*", "ml_dtypes==0.4.*", "colored", "hypothesis", "pytest", "pytest-timeout"]
     subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
     install_nvtripy(python, "0.1.5", tmp_path / "nvtripy")
     run_tests(python, "0.1.5", tmp_path / "nvtripy")

@@ -21,7 +21,8 @@ def _power(x: Array, y: Array) -> Array:
     if x.dtype.kind != "i":
         return np.power(x, y)
     fraction = np.where(np.abs(x) == 1, np.power(x, np.abs(y) % 2), 0)
-    return np.where(y < 0, fraction, np.power(x, np.maximum(y, 0)))
+    # NumPy 1 would take numbers without dimensions for int64.
+    return np.where(y < 0, fraction, np.power(x, np.maximum(y, 0))).astype(x.dtype)
 
 
 _BINARY: dict[str, Callable[[Array, Array], Array]] = {
