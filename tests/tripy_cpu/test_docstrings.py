@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Iterator
@@ -31,11 +32,17 @@ def documented(obj: Any, name: str) -> Iterator[tuple[str, str]]:
 
 
 def examples(doc: str) -> Iterator[str]:
-    """Yield the code of each `.. code-block:: python`."""
-    pattern = r"^( *)\.\. code-block:: python\n((?:\1 +.*\n|\s*\n)*)"
-    for match in re.finditer(pattern, doc + "\n", re.MULTILINE):
-        lines = [line for line in match[2].splitlines() if not re.match(r"\s*:\w+:", line)]
-        yield textwrap.dedent("\n".join(lines))
+    """Yield the code of each `.. code-block:: python`.
+
+    It goes on as long as lines are indented as far as the first is: on Python 3.13 and later, nvtripy indents the
+    directive itself as far as the code when it puts its constraints before it.
+    """
+    for block in re.split(r"^ *\.\. code-block:: python\n", doc, flags=re.MULTILINE)[1:]:
+        lines = [line for line in block.splitlines() if not re.match(r"\s*:\w+:", line)]
+        first = next(line for line in lines if line.strip())
+        indent = len(first) - len(first.lstrip())
+        code = itertools.takewhile(lambda line: not line.strip() or line[:indent].isspace(), lines)  # noqa: B023
+        yield textwrap.dedent("\n".join(code)).strip() + "\n"
 
 
 def cases() -> list[Any]:
@@ -49,6 +56,7 @@ def cases() -> list[Any]:
 
 def test_examples_are_found() -> None:
     assert len(cases()) > 150
+    assert all(case.values[0].strip() for case in cases())
 
 
 # Some examples leave it to the garbage collector to remove their temporary folder.
