@@ -325,7 +325,11 @@ def test_transpose_and_shape() -> None:
 
 def test_concatenation_refuses_other_sizes() -> None:
     assert run("concatenation", (np.ones((2, 1)), np.zeros((2, 2))), 1).tolist() == [[1, 0, 0]] * 2
-    with pytest.raises(RefusedError, match="all concat input tensors must have the same dimensions"):
+    message = (
+        r"all concat input tensors must have the same dimensions except on the concatenation axis \(1\), "
+        r"but dimensions mismatched at index 0. Input 0 shape: \[2, 1\], Input 1 shape: \[3, 2\]"
+    )
+    with pytest.raises(RefusedError, match=message):
         run("concatenation", (np.ones((2, 1)), np.zeros((3, 2))), 1)
 
 

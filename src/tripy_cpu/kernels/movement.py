@@ -89,11 +89,15 @@ def transpose(input: Array, permutation: Dims) -> Array:
 @kernel()
 def concatenation(inputs: Sequence[Array], axis: int) -> Array:
     """The inputs one after the other along `axis`."""
-    if len({array.shape[:axis] + array.shape[axis + 1 :] for array in inputs}) != 1:
-        raise RefusedError(
-            f"all concat input tensors must have the same dimensions except along axis {axis}, "
-            f"but the shapes are {', '.join(str(array.shape) for array in inputs)}"
-        )
+    first, *others = (array.shape for array in inputs)
+    for number, shape in enumerate(others, 1):
+        for dim, (have, want) in enumerate(zip(shape, first, strict=True)):
+            if dim != axis and have != want:
+                raise RefusedError(
+                    "all concat input tensors must have the same dimensions except on the concatenation axis "
+                    f"({axis}), but dimensions mismatched at index {dim}. "
+                    f"Input 0 shape: {list(first)}, Input {number} shape: {list(shape)}"
+                )
     return np.concatenate(inputs, axis)
 
 
