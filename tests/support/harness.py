@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tripy_module.recipes import load
+from tripy_module.signature import parse_arguments
+
 ROOT = Path(__file__).resolve().parents[2]
+RECIPES = sorted(path.stem for path in (ROOT / "templates" / "recipes").glob("*.jinja"))
 # What cookiecutter and copier read, of all that lies beside it.
 TEMPLATE = (
     "cookiecutter.json",
@@ -175,6 +179,14 @@ class Cookiecutter:
             check=False,
         )
         return Run(result.returncode, result.stdout, result.stderr)
+
+
+def extended(recipe: str, arguments: str, parameters: str) -> dict[str, str]:
+    """Return answers that add to a recipe's own arguments and parameters, or give its arguments other defaults."""
+    own = load(ROOT, recipe)
+    merged = {item.name: item for item in (*parse_arguments(own.arguments), *parse_arguments(arguments))}
+    ordered = sorted(merged.values(), key=lambda item: bool(item.default))
+    return {"arguments": ", ".join(map(str, ordered)), "parameters": f"{own.parameters}, {parameters}"}
 
 
 def make_venv(folder: Path, python: str = sys.executable) -> Path:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from harness import ROOT, commit_all, git, status
+from harness import RECIPES, ROOT, commit_all, extended, git, status
 
 PATHS = [
     ".tripy-module/rms_norm.yml",
@@ -33,17 +33,18 @@ def test_the_init_gains_one_line_and_keeps_every_other(cookiecutter, checkout):
     assert [line for line in diff if line.startswith(("+", "-"))][2:] == [f"+{IMPORT}"]
 
 
-@pytest.mark.parametrize(("recipe", "class_name"), [("rms_norm", "RMSNorm"), ("affine", "Affine")])
-def test_the_report_says_what_was_written_and_how_it_was_proven(cookiecutter, checkout, recipe, class_name):
-    run = cookiecutter(f"class_name={class_name}", f"recipe={recipe}", cwd=checkout)
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_report_says_what_was_written_and_how_it_was_proven(cookiecutter, checkout, recipe):
+    class_name = "My" + recipe.title().replace("_", "")
+    run = cookiecutter(f"class_name={class_name}", f"module_name=my_{recipe}", f"recipe={recipe}", cwd=checkout)
 
     assert run.returncode == 0, run.output
     words = " ".join(run.stdout.split())
     assert f"{class_name} is in nvtripy.frontend.module, in the tripy checkout {checkout}" in words
-    assert f"wrote nvtripy/frontend/module/{recipe}.py" in words
-    assert f"wrote tests/frontend/module/test_{recipe}.py" in words
+    assert f"wrote nvtripy/frontend/module/my_{recipe}.py" in words
+    assert f"wrote tests/frontend/module/test_my_{recipe}.py" in words
     assert "patched nvtripy/frontend/module/__init__.py" in words
-    assert f"from nvtripy.frontend.module.{recipe} import {class_name}" in words
+    assert f"from nvtripy.frontend.module.my_{recipe} import {class_name}" in words
     assert " passed in " in words
     assert "failed" not in words
     assert f"with nvtripy 0.1.7 in {checkout / 'nvtripy'}" in words
@@ -52,6 +53,24 @@ def test_the_report_says_what_was_written_and_how_it_was_proven(cookiecutter, ch
     assert "write the math: " in words
     assert "run the tests again: " in words
     assert "contribute it: git add " in words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["complete", "exercise"])
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_is_proven_with_further_arguments_and_parameters(cookiecutter, checkout, recipe, mode):
+    answers = extended(
+        recipe,
+        'alpha: float, flag: bool = False, name: str = "a, b", dtype: datatype.dtype = datatype.float16',
+        "offset: (2, 3) if flag, scale?: ()",
+    )
+
+    run = cookiecutter(
+        "class_name=Layer", f"recipe={recipe}", f"mode={mode}", *(f"{k}={v}" for k, v in answers.items()), cwd=checkout
+    )
+
+    assert run.returncode == 0, run.output
+    assert (" to do in " in run.stdout) is (mode == "exercise")
 
 
 def test_the_class_becomes_a_part_of_nvtripy(cookiecutter, checkout, tmp_path):

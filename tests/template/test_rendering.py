@@ -8,30 +8,28 @@ import subprocess
 import sys
 
 import pytest
-from harness import ROOT
+from harness import RECIPES, extended
 
-RECIPES = sorted(path.stem for path in (ROOT / "templates" / "recipes").glob("*.jinja"))
-DTYPE = "dtype: datatype.dtype = datatype.float32"
 SIGNATURES = [
-    [],
-    [
-        "arguments=features: int, n: int, label: str, ratio: float, act: Optional[Callable[[int], float]] = None, "
-        f"bias: bool = True, {DTYPE}, eps: float = 1e-5, other: datatype.dtype = datatype.int8",
-        "parameters=weight: (features,), bias: (features,) if bias, "
-        "a: (n, 2 * n), b: (features // 2 + n,) if n > 1, c?: ()",
-        "class_name=Averylongclassnamethatisjustaslongasthetemplateadmits0000000",
-    ],
-    [
-        "arguments=features: int, dtype: datatype.dtype = datatype.bfloat16, sizes: Sequence[int] = (1, 2), "
-        "eps: float = 0.5, bias: bool = False",
-        "parameters=weight: (features,), bias: (features,) if bias, table: sizes",
-        "__constant_fields=features,eps",
-    ],
-    [
-        "arguments=features: int, first_long_switch: bool = True, second_long_switch: bool = False, bias: bool = True, "
-        f"{DTYPE}, eps: float = 1e-5, one_rather_long_argument: int = 1, "
-        "another_rather_long_argument: int = 2, a_third_rather_long_argument: int = 3",
-    ],
+    ("", "", {}),
+    (
+        "n: int, label: str, ratio: float, act: Optional[Callable[[int], float]] = None, flag: bool = True, "
+        "other: datatype.dtype = datatype.int8",
+        "a: (n, 2 * n), b: (n // 2 + 3,) if n > 1, c?: (), d: (n,) if flag",
+        {"class_name": "Averylongclassnamethatisjustaslongasthetemplateadmits0000000"},
+    ),
+    (
+        "dtype: datatype.dtype = datatype.bfloat16, sizes: Sequence[int] = (1, 2), factor: float = 0.5",
+        "table: sizes",
+        {"__constant_fields": "dtype,sizes"},
+    ),
+    (
+        "first_long_switch: bool = True, second_long_switch: bool = False, third_long_switch: bool = True, "
+        "one_rather_long_argument: int = 1, another_rather_long_argument: int = 2, "
+        "a_third_rather_long_argument: int = 3",
+        "",
+        {},
+    ),
 ]
 
 
@@ -46,9 +44,9 @@ def rendered(template, tmp_path_factory):
     files = []
     packages = ["nvtripy.frontend.module", "my_layers"]
     variants = itertools.product(RECIPES, ["complete", "exercise"], enumerate(SIGNATURES), packages)
-    for number, (recipe, mode, (which, signature), package) in enumerate(variants):
-        answers = dict(answer.split("=", 1) for answer in signature)
-        extra = {"class_name": "Layer", "recipe": recipe, "mode": mode, "package": package, **answers}
+    for number, (recipe, mode, (which, (arguments, parameters, answers)), package) in enumerate(variants):
+        added = extended(recipe, arguments, parameters) if arguments else {}
+        extra = {"class_name": "Layer", "recipe": recipe, "mode": mode, "package": package, **added, **answers}
         output = folder / f"{number}-{recipe}-{mode}-{which}-{package}"
         # Without the hooks, which would refuse a package of nvtripy outside a checkout.
         cookiecutter(
@@ -119,7 +117,11 @@ def test_rendered_modules_have_upstreams_order_of_decorators_and_documented_fiel
         fields = {node.target.id for node in cls.body if isinstance(node, ast.AnnAssign)}
         (init,) = [node for node in cls.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
         assigned = {
-            ast.unparse(t).removeprefix("self.") for n in ast.walk(init) if isinstance(n, ast.Assign) for t in n.targets
+            target.attr
+            for node in ast.walk(init)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Attribute)
         }
         assert fields == assigned
         assert ast.unparse(init.body[1]) == "super().__init__()"

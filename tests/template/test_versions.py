@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import install_nvtripy, installed_nvtripy, make_checkout, make_venv
+from harness import RECIPES, install_nvtripy, installed_nvtripy, make_checkout, make_venv
 
 VERSIONS = ["0.1.5", "0.1.6"]  # the tests of the checkout have the newest
 
@@ -20,7 +20,7 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", ["rms_norm", "affine"])
+@pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_recipe_is_proven_on_every_version(cookiecutter, wheels, tmp_path, version, recipe):
     checkout = tmp_path / "tripy"
