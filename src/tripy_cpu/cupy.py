@@ -29,10 +29,11 @@ class _Random:
         return _on_device(getattr(np.random, name))
 
 
-_CREATORS = (
+_CREATOR_NAMES = (
     "arange array asarray ascontiguousarray concatenate copy diag empty empty_like eye full full_like identity "
     "linspace ones ones_like stack tri tril triu where zeros zeros_like"
 )
+_CREATORS = frozenset(_CREATOR_NAMES.split())
 
 
 def _on_device(function: Any) -> Any:
@@ -47,27 +48,18 @@ def from_dlpack(source: Any) -> Any:
     return np.from_dlpack(source).view(ndarray)
 
 
+_OWN = {"ndarray": ndarray, "from_dlpack": from_dlpack, "asnumpy": np.asarray, "random": _Random()}
+
+
 def lookup(name: str) -> Any:
     """Return what `cupy` has under a name.
 
     Raises:
         AttributeError: It has nothing.
     """
-    if name.startswith("_"):
-        raise AttributeError(f"module 'cupy' has no attribute {name!r}")
-    match name:
-        case "ndarray":
-            return ndarray
-        case "from_dlpack":
-            return from_dlpack
-        case "asnumpy":
-            return np.asarray
-        case "random":
-            return _Random()
-        case _:
-            try:
-                value = getattr(np, name)
-            except AttributeError:
-                message = f"tripy_cpu's look-alike of cupy has no {name!r}: it has what NumPy has"
-                raise AttributeError(message) from None
-            return _on_device(value) if name in _CREATORS.split() else value
+    if name in _OWN:
+        return _OWN[name]
+    if name.startswith("_") or not hasattr(np, name):
+        raise AttributeError(f"tripy_cpu's look-alike of cupy has no {name!r}: it has what NumPy has")
+    value = getattr(np, name)
+    return _on_device(value) if name in _CREATORS else value

@@ -14,6 +14,11 @@ from tripy_module.recipes import load
 from tripy_module.signature import parse_arguments
 
 ROOT = Path(__file__).resolve().parents[2]
+# Arguments and parameters that can be added to any recipe.
+FURTHER = (
+    'alpha: float, flag: bool = False, name: str = "a, b", dtype: datatype.dtype = datatype.float16',
+    "offset: (2, 3) if flag, scale?: ()",
+)
 RECIPES = sorted(path.stem for path in (ROOT / "templates" / "recipes").glob("*.jinja"))
 # What cookiecutter and copier read, of all that lies beside it.
 TEMPLATE = (

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from harness import RECIPES, ROOT, commit_all, extended, git, status
+from harness import FURTHER, RECIPES, ROOT, commit_all, extended, git, status
 
 PATHS = [
     ".tripy-module/rms_norm.yml",
@@ -59,11 +59,7 @@ def test_the_report_says_what_was_written_and_how_it_was_proven(cookiecutter, ch
 @pytest.mark.parametrize("mode", ["complete", "exercise"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_every_recipe_is_proven_with_further_arguments_and_parameters(cookiecutter, checkout, recipe, mode):
-    answers = extended(
-        recipe,
-        'alpha: float, flag: bool = False, name: str = "a, b", dtype: datatype.dtype = datatype.float16',
-        "offset: (2, 3) if flag, scale?: ()",
-    )
+    answers = extended(recipe, *FURTHER)
 
     run = cookiecutter(
         "class_name=Layer", f"recipe={recipe}", f"mode={mode}", *(f"{k}={v}" for k, v in answers.items()), cwd=checkout

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from harness import RECIPES, ROOT, extended, git, status
+from harness import FURTHER, RECIPES, ROOT, extended, git, status
 
 PATHS = ["tests/test_rms_norm.py", "tripy_layers/rms_norm.py"]
 
@@ -40,17 +40,11 @@ def test_every_recipe_is_a_choice_and_every_choice_a_recipe():
     assert sorted(choices) == sorted(path.stem for path in (ROOT / "templates" / "recipes").glob("*.jinja"))
 
 
-ADDED = (
-    'alpha: float, flag: bool = False, name: str = "a, b", dtype: datatype.dtype = datatype.float16',
-    "offset: (2, 3) if flag, scale?: ()",
-)
-
-
 @pytest.mark.parametrize("added", [False, True])
 @pytest.mark.parametrize("mode", ["complete", "exercise"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_cookiecutter_and_copier_emit_the_same_bytes(cookiecutter, template, tmp_path, recipe, mode, added):
-    further = {**extended(recipe, *ADDED), "summary": "Something else.", "constant_fields": "dtype,alpha"}
+    further = {**extended(recipe, *FURTHER), "summary": "Something else.", "constant_fields": "dtype,alpha"}
     answers = {"recipe": recipe, "mode": mode, **(further if added else {})}
     asked = [f"{'__' if name == 'constant_fields' else ''}{name}={value}" for name, value in answers.items()]
     data = [f"--data={name}={value}" for name, value in answers.items()]

@@ -44,36 +44,41 @@ def module_of(kind: Any, inputs: int, outputs: int, place: Geometry, groups: int
     )
 
 
+def check(
+    kind: Any,
+    reference: Any,
+    channels: tuple[int, int],
+    place: Geometry,
+    groups: int,
+    has_bias: bool,
+    dtype: str,
+    seed: int,
+) -> None:
+    """Compare a convolution of 2 to 3 channels a group, whose kernel begins with `channels`, with its reference."""
+    inputs, outputs = 2 * groups, 3 * groups
+    module = module_of(kind, inputs, outputs, place, groups, has_bias, dtype)
+    x = random(seed, (2, inputs, *place.space), dtype)
+    weight = random(seed + 1, (*channels, *place.window), dtype)
+    bias = random(seed + 2, (outputs,), dtype) if has_bias else None
+    module.weight = tensor(weight)
+    if bias is not None:
+        module.bias = tensor(bias)
+    expected, scale = reference(x, weight, bias, place, groups)
+    assert_agrees(module(tensor(x)), expected, dtype, slack=2, scale=scale)
+
+
 @given(geometries([1, 2, 3]), st.sampled_from([1, 2]), st.booleans(), st.sampled_from(FLOATS), seeds)
 @few
 def test_convolution(place: Geometry, groups: int, has_bias: bool, dtype: str, seed: int) -> None:
-    inputs, outputs = 2 * groups, 3 * groups
-    module = module_of(tp.Conv, inputs, outputs, place, groups, has_bias, dtype)
-    x = random(seed, (2, inputs, *place.space), dtype)
-    weight = random(seed + 1, (outputs, 2, *place.window), dtype)
-    bias = random(seed + 2, (outputs,), dtype)
-    module.weight = tensor(weight)
-    if has_bias:
-        module.bias = tensor(bias)
-    expected, scale = convolution(x, weight, bias if has_bias else None, place, groups)
-    assert_agrees(module(tensor(x)), expected, dtype, slack=2, scale=scale)
+    check(tp.Conv, convolution, (3 * groups, 2), place, groups, has_bias, dtype, seed)
 
 
 @given(geometries([1, 2, 3]), st.sampled_from([1, 2]), st.booleans(), st.sampled_from(["f32", "f16"]), seeds)
 @few
 def test_transposed_convolution(place: Geometry, groups: int, has_bias: bool, dtype: str, seed: int) -> None:
-    inputs, outputs = 2 * groups, 3 * groups
     if any(size <= sum(pair) for size, pair in zip(place.spread(), place.padding, strict=True)):
         return  # nothing is left
-    module = module_of(tp.ConvTranspose, inputs, outputs, place, groups, has_bias, dtype)
-    x = random(seed, (2, inputs, *place.space), dtype)
-    weight = random(seed + 1, (inputs, 3, *place.window), dtype)
-    bias = random(seed + 2, (outputs,), dtype)
-    module.weight = tensor(weight)
-    if has_bias:
-        module.bias = tensor(bias)
-    expected, scale = transposed_convolution(x, weight, bias if has_bias else None, place, groups)
-    assert_agrees(module(tensor(x)), expected, dtype, slack=2, scale=scale + 4)
+    check(tp.ConvTranspose, transposed_convolution, (2 * groups, 3), place, groups, has_bias, dtype, seed)
 
 
 @given(geometries([2, 3], dilated=False, pooling=True), st.sampled_from([*FLOATS, "i8"]), seeds)
@@ -93,8 +98,6 @@ def test_greatest_of_a_window(place: Geometry, dtype: str, seed: int) -> None:
 @given(geometries([2, 3], dilated=False, pooling=True), st.booleans(), st.sampled_from(FLOATS), seeds)
 @few
 def test_mean_of_a_window(place: Geometry, with_padding: bool, dtype: str, seed: int) -> None:
-    if dtype == "i8" and len(place.space) == 3:
-        return  # refused, see test_kernels
     x = random(seed, (2, 2, *place.space), dtype)
     expected = np.empty(place.positions((2, 2)))
     for item, channel, *position in np.ndindex(*expected.shape):
