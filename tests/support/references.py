@@ -43,6 +43,12 @@ def normalized(x: np.ndarray, groups: list[tuple[Any, ...]], eps: float) -> np.n
     return result
 
 
+def by_channel(x: np.ndarray, factor: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """Return `x * factor + offset`, with one factor and one offset for each place along dimension 1."""
+    along = (1, -1, *(1 for _ in x.shape[2:]))
+    return x * factor.reshape(along) + offset.reshape(along)
+
+
 @dataclass(frozen=True)
 class Geometry:
     """Where a window lies, one entry a spatial dimension."""

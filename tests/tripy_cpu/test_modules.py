@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import nvtripy as tp
 import pytest
-from references import Geometry, convolution, normalized, product, quantized, transposed_convolution
+from references import Geometry, by_channel, convolution, normalized, product, quantized, transposed_convolution
 from tensors import NVTRIPY_DTYPES, array, assert_agrees, random, tensor, wide
 
 from tripy_cpu.dtypes import NUMPY_DTYPES
@@ -38,18 +38,14 @@ class Case:
     indices: int = 0
 
 
-def along(values: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return one value a channel in a shape that fits the input."""
-    return values.reshape(1, -1, *(1 for _ in x.shape[2:]))
-
-
 def affine(p: Parameters, x: np.ndarray, groups: list[tuple[Any, ...]]) -> np.ndarray:
-    return normalized(x, groups, 1e-5) * along(p["weight"], x) + along(p["bias"], x)
+    return by_channel(normalized(x, groups, 1e-5), p["weight"], p["bias"])
 
 
 def batch_norm(p: Parameters, x: np.ndarray) -> np.ndarray:
-    standard = (x - along(p["running_mean"], x)) / np.sqrt(along(p["running_var"], x) + 1e-5)
-    return standard * along(p["weight"], x) + along(p["bias"], x)
+    deviation = np.sqrt(p["running_var"] + 1e-5)
+    standard = by_channel(x, 1 / deviation, -p["running_mean"] / deviation)
+    return by_channel(standard, p["weight"], p["bias"])
 
 
 CONV = Geometry((5, 6), (2, 3), (1, 1), (1, 1), ((1, 0), (0, 1)))

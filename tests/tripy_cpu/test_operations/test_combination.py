@@ -11,7 +11,7 @@ import nvtripy as tp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from references import normalized, product
+from references import by_channel, normalized, product
 from tensors import FLOATS, NVTRIPY_DTYPES, array, assert_agrees, few, random, seeds, shapes, tensor, wide
 
 
@@ -196,8 +196,7 @@ def test_group_norm(groups: int, each: int, space: tuple[int, ...], dtype: str, 
     module = tp.GroupNorm(groups, groups * each, dtype=NVTRIPY_DTYPES[dtype], eps=0.1)
     weight, bias = filled(module, ("weight", "bias"), (groups * each,), dtype, seed)
     parts = [(item, slice(g * each, (g + 1) * each)) for item in range(2) for g in range(groups)]
-    along = (1, -1, *(1 for _ in space))
-    expected = normalized(wide(x), parts, 0.1) * weight.reshape(along) + bias.reshape(along)
+    expected = by_channel(normalized(wide(x), parts, 0.1), weight, bias)
     assert_agrees(module(tensor(x)), expected, dtype, slack=8, scale=16.0)
 
 
@@ -207,8 +206,7 @@ def test_instance_norm(channels: int, space: tuple[int, ...], dtype: str, seed: 
     x = random(seed, (2, channels, *space), dtype)
     module = tp.InstanceNorm(channels, dtype=NVTRIPY_DTYPES[dtype], eps=0.1)
     weight, bias = filled(module, ("weight", "bias"), (channels,), dtype, seed)
-    along = (1, -1, *(1 for _ in space))
-    expected = normalized(wide(x), list(np.ndindex(2, channels)), 0.1) * weight.reshape(along) + bias.reshape(along)
+    expected = by_channel(normalized(wide(x), list(np.ndindex(2, channels)), 0.1), weight, bias)
     assert_agrees(module(tensor(x)), expected, dtype, slack=8, scale=16.0)
 
 
@@ -220,9 +218,9 @@ def test_batch_norm(channels: int, space: tuple[int, ...], dtype: str, seed: int
     weight, bias, center = filled(module, ("weight", "bias", "running_mean"), (channels,), dtype, seed)
     spread = random(seed, (channels,), dtype, 0.5, 2)
     module.running_var = tensor(spread)
-    along = (1, -1, *(1 for _ in space))
-    standard = (wide(x) - center.reshape(along)) / np.sqrt(wide(spread).reshape(along) + 0.1)
-    expected = standard * weight.reshape(along) + bias.reshape(along)
+    deviation = np.sqrt(wide(spread) + 0.1)
+    standard = by_channel(wide(x), 1 / deviation, -center / deviation)
+    expected = by_channel(standard, weight, bias)
     assert_agrees(module(tensor(x)), expected, dtype, slack=8, scale=64.0)
 
 
